@@ -116,6 +116,10 @@ static const struct field document_part[] = {
 	PART_BY_TYPE("region", claimed_used, NULL, .absent = FIELD_NULL,
 		     .known = 1 + offsetof(struct snapshot_part, claimed),
 		     .says = "what tt-metal's region reports, next to what is counted"),
+	FIELD_END,
+};
+
+static const struct field document_part_driver[] = {
 	FIELD_POINTED("driver_memory", driver_memory, document_driver_memory,
 		      .says = "what the driver reports, next to what is counted"),
 	FIELD_END,
@@ -124,12 +128,14 @@ static const struct field document_part[] = {
 static const struct field document_smi_part[] = {
 	FIELD_MORE(document_part),
 	PART_BY_TYPE("memory", memory, document_memory),
+	FIELD_MORE(document_part_driver),
 	FIELD_END,
 };
 
 static const struct field document_ps_part[] = {
 	FIELD_MORE(document_part),
 	PART_BY_TYPE("memory", memory, document_counters),
+	FIELD_MORE(document_part_driver),
 	FIELD_END,
 };
 

@@ -56,7 +56,6 @@ INTERNAL = {
     "SYSTEMD_NAMES_MAX",
     "TRACKED_FILE_SIZE_MAX",
     "TURN_MAX",
-    "URL_KIND_MAX",
     "WEB_JOBS_MAX",
 }
 
