@@ -31,7 +31,8 @@ static uint32_t ids[STACKS];
 static struct counting {
 	struct namer namer;
 	uint64_t asked;
-	char text[64];
+	int width; /* of a name, at least */
+	char text[1024];
 } counting;
 
 static size_t counting_find(struct namer *namer, const struct namer_place *place,
@@ -40,7 +41,8 @@ static size_t counting_find(struct namer *namer, const struct namer_place *place
 	assert(namer == &counting.namer && max > 0);
 	assert(strcmp(place->path, "/lib/libplay.so") == 0 && place->process.pid == 77);
 	counting.asked++;
-	(void)snprintf(counting.text, sizeof(counting.text), "f%" PRIu64, place->address);
+	(void)snprintf(counting.text, sizeof(counting.text), "f%0*" PRIu64, counting.width,
+		       place->address);
 	ret_names[0] = (struct namer_name){.function = counting.text, .file = "a.c", .line = 7};
 	return 1;
 }
@@ -123,6 +125,26 @@ UNIT(each_stack_of_a_snapshot_is_asked_for_once)
 }
 
 /* In pieces, including stacks that are added later. */
+/* A frame has a line of 520 bytes, and an arrow of 4 to the next. */
+UNIT(a_stack_that_is_too_long_says_that_it_was_cut)
+{
+	const struct snapshot_request request = {.buffers = true, .namer = &counting.namer};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct view view = VIEW_NULL;
+	const struct stack *stack;
+
+	begin();
+	counting.width = 500;
+	assert(book_collect(&scan, &request, &view, snapshot) == 0);
+	stack = snapshot->buffers[0].stack;
+	assert(frame_line(&stack->frames[0], NULL, 0) == 520);
+	assert(stack->count == 8 && strcmp(stack->frames[7].function, "...") == 0);
+	assert(strlen(testing_line(stack)) == 7 * 524 + 3);
+	view_deinit(&view);
+	snapshot_free(snapshot);
+	end();
+}
+
 UNIT(a_tour_sees_each_stack_once)
 {
 	struct pool texts = POOL_NULL;
