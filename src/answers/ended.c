@@ -4,6 +4,7 @@
 
 #include "answers/ended.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -162,6 +163,29 @@ struct ended_row ended_row_of(const struct snapshot_process *process, const stru
 		.execed = ending->execed,
 		.exit = ended_exit_of(ending, room),
 	};
+}
+
+const char *ended_words(const struct ended_row *row, bool is_short, char ret_text[ENDED_WORDS])
+{
+	const struct ended_exit *exit = row->exit;
+	const char *name = exit ? exit->name : NULL;
+
+	if (exit && exit->signal && name && is_short)
+		snprintf(ret_text, ENDED_WORDS, "%s", name);
+	else if (exit && exit->signal)
+		snprintf(ret_text, ENDED_WORDS, "%ssignal %" PRIu32 "%s%s%s",
+			 is_short ? "" : "killed by ", exit->signal, name ? " (" : "",
+			 name ? name : "", name ? ")" : "");
+	else if (exit && exit->has_code)
+		snprintf(ret_text, ENDED_WORDS, "exit %s%" PRIu32, is_short ? "" : "code ",
+			 exit->code);
+	else if (row->execed)
+		snprintf(ret_text, ENDED_WORDS, is_short ? "exec" : "became another program");
+	else if (row->how && strcmp(row->how, "closed") == 0)
+		snprintf(ret_text, ENDED_WORDS, is_short ? "in order" : "ended in order");
+	else
+		snprintf(ret_text, ENDED_WORDS, "died");
+	return ret_text;
 }
 
 void ended_put_exit(struct emit *json, const struct ending *ending)

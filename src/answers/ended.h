@@ -55,6 +55,13 @@ extern const struct document ended_document, leaks_document;
 struct ended_row ended_row_of(const struct snapshot_process *process, const struct ending *ending,
 			      struct ended_room *room);
 
+/*
+ * In words: "killed by signal 9 (SIGKILL)", "exit code 1", "became another program", "ended in order", "died";
+ * or short, "SIGKILL", "exit 1", "exec", "in order", "died". Returns @ret_text.
+ */
+#define ENDED_WORDS 96u
+const char *ended_words(const struct ended_row *row, bool is_short, char ret_text[ENDED_WORDS]);
+
 /* NULL if it is not known. */
 const struct ended_exit *ended_exit_of(const struct ending *ending, struct ended_room *room);
 

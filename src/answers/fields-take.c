@@ -158,8 +158,12 @@ static int fields_take_pointer(const struct field *field, const json_t *object, 
 /* Whether the value is one of the kind. */
 static bool fields_is(const struct field *field, const json_t *value)
 {
+	uint64_t number;
+
 	switch (field->kind) {
 	case FIELD_HEX:
+		return json_is_string(value) &&
+		       text_parse_u64(json_string_value(value), &number) == 0;
 	case FIELD_NAME:
 	case FIELD_TEXT:
 		return json_is_string(value);

@@ -29,16 +29,22 @@
 #define INCIDENTS_EXPLANATION 16384u /* bytes that are shown */
 #define INCIDENTS_EXPLAINED 16u      /* of a process, the newest */
 
-/* @stack: of the daemon's document, where the party has none. */
-static void incidents_party(const struct snapshot *snapshot, const char *what,
-			    const struct snapshot_party *party, const json_t *stack)
+static void incidents_print_ago(uint64_t now_ns, uint64_t time_ns)
 {
-	uint64_t ago = snapshot->time_ns > party->time_ns ? snapshot->time_ns - party->time_ns : 0;
 	char number[TEXT_NUMBER_SIZE];
 
-	if (!party->known)
+	printf("%s ago", text_duration(bits_max(now_ns, time_ns) - time_ns, number));
+}
+
+static void incidents_party(const char *what, const struct incident_party *party, uint64_t now_ns)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	if (!party)
 		return;
-	printf("  %-6s %s ago by thread %" PRIu32, what, text_duration(ago, number), party->thread);
+	printf("  %-6s ", what);
+	incidents_print_ago(now_ns, party->time_ns);
+	printf(" by thread %" PRIu32, party->thread);
 	if (party->size)
 		printf(", %s", text_size(party->size, number));
 	if (party->name) {
@@ -51,54 +57,40 @@ static void incidents_party(const struct snapshot *snapshot, const char *what,
 		text_put(stdout, party->phase);
 	}
 	putchar('\n');
-	session_print_stack(stdout, party->stack, INCIDENTS_INDENT);
-	daemon_pages_print_stack(stack, INCIDENTS_INDENT);
+	daemon_pages_print_stack(&party->stack, INCIDENTS_INDENT);
 }
 
-static void incidents_print_ago(const struct snapshot *snapshot, uint64_t time_ns)
+/* Where there are several, which only the daemon knows. */
+static bool incidents_print_devices(const struct incident_row *row)
 {
-	uint64_t ago = snapshot->time_ns > time_ns ? snapshot->time_ns - time_ns : 0;
-	char number[TEXT_NUMBER_SIZE];
-
-	printf("%s ago", text_duration(ago, number));
-}
-
-/* Devices of the daemon's document, where there are several. */
-static bool incidents_print_devices(const json_t *devices)
-{
-	size_t count = json_array_size(devices);
-
-	if (count < 2)
+	if (row->device_count < 2)
 		return false;
-	if (count > INCIDENTS_DEVICES)
-		printf(" on %zu devices", count);
+	if (row->device_count > INCIDENTS_DEVICES)
+		printf(" on %zu devices", row->device_count);
 	else
 		printf(" on devices");
-	for (size_t i = 0; i < count && count <= INCIDENTS_DEVICES; i++)
-		printf("%s %" JSON_INTEGER_FORMAT, i ? "," : "",
-		       json_integer_value(json_array_get(devices, i)));
+	for (size_t i = 0; i < row->device_count && row->device_count <= INCIDENTS_DEVICES; i++)
+		printf("%s %" PRIu64, i ? "," : "", row->devices[i]);
 	return true;
 }
 
 /* How often, and when first and last. Of one that happened once, the parties tell when. */
-static void incidents_print_times(const struct snapshot *snapshot,
-				  const struct snapshot_incident *incident, const json_t *row)
+static void incidents_print_times(const struct incident_row *row, uint64_t now_ns)
 {
-	uint64_t processes = daemon_pages_number(row, "processes");
 	bool several;
 
-	if (incident->count <= 1)
+	if (row->count <= 1)
 		return;
-	printf(", %" PRIu64 " times", incident->count);
-	several = incidents_print_devices(json_object_get(row, "devices"));
-	if (processes > 1)
-		printf(" in %" PRIu64 " processes", processes);
-	if (several || processes > 1)
+	printf(", %" PRIu64 " times", row->count);
+	several = incidents_print_devices(row);
+	if (row->processes > 1)
+		printf(" in %" PRIu64 " processes", row->processes);
+	if (several || row->processes > 1)
 		printf(", this one the newest");
 	printf(": first ");
-	incidents_print_ago(snapshot, incident->time_ns);
+	incidents_print_ago(now_ns, row->time_ns);
 	printf(", last ");
-	incidents_print_ago(snapshot, incident->last_ns);
+	incidents_print_ago(now_ns, row->last_ns);
 }
 
 static void incidents_print_explanation(const char *text)
@@ -111,38 +103,53 @@ static void incidents_print_explanation(const char *text)
 	putchar('\n');
 }
 
-/* @row: the same in the daemon's document, which has more; or NULL. */
-static void incidents_print_one(const struct snapshot *snapshot,
-				const struct snapshot_incident *incident, const json_t *row)
+static void incidents_print_holders(const struct incident_row *row)
 {
-	const struct snapshot_process *process = &snapshot->processes[incident->process];
-	const char *type = types_name(incident->type);
 	char number[TEXT_NUMBER_SIZE];
 
-	printf("%s: pid %" PRIu32 " (", incident->kind, process->id.pid);
-	text_put(stdout, process->comm);
-	printf("), device %" PRIu32 "%s%s", incident->device, type ? ", " : "", type ? type : "");
-	if (incident->has_address)
-		printf(", address 0x%" PRIx64, incident->address);
-	if (incident->size)
-		printf(", %s", text_size(incident->size, number));
-	if (incident->size_per_bank)
-		printf(", %s in each bank", text_size(incident->size_per_bank, number));
-	if (incident->largest_free != UINT64_MAX)
-		printf(", largest free block %s%s", text_size(incident->largest_free, number),
-		       incident->size_per_bank ? " in each bank" : "");
-	if (strcmp(incident->kind, "leak") == 0)
-		printf(" in %" PRIu64 " buffer%s", incident->count,
-		       incident->count == 1 ? "" : "s");
+	for (size_t i = 0; i < row->holder_count; i++) {
+		const struct incident_holder *holder = &row->holders[i];
+		const char *type = types_name(holder->type);
+
+		printf("  held by pid %" PRIu32 " (", holder->pid);
+		text_put(stdout, holder->comm ? holder->comm : "?");
+		printf("): %s of %s\n", text_size(holder->used, number), type ? type : "?");
+	}
+}
+
+static bool incidents_is_leak(const struct incident_row *row)
+{
+	return row->kind && strcmp(row->kind, "leak") == 0;
+}
+
+static void incidents_print_one(const struct incident_row *row, uint64_t now_ns)
+{
+	const char *type = types_name(row->type);
+	char number[TEXT_NUMBER_SIZE];
+
+	printf("%s: pid %" PRIu32 " (", row->kind ? row->kind : "incident", row->pid);
+	text_put(stdout, row->comm ? row->comm : "?");
+	printf("), device %" PRIu32 "%s%s", row->device, type ? ", " : "", type ? type : "");
+	if (row->has_address)
+		printf(", address 0x%" PRIx64, row->address);
+	if (row->size)
+		printf(", %s", text_size(row->size, number));
+	if (row->size_per_bank)
+		printf(", %s in each bank", text_size(row->size_per_bank, number));
+	if (row->has_largest_free)
+		printf(", largest free block %s%s", text_size(row->largest_free, number),
+		       row->size_per_bank ? " in each bank" : "");
+	if (incidents_is_leak(row))
+		printf(" in %" PRIu64 " buffer%s", row->count, row->count == 1 ? "" : "s");
 	else
-		incidents_print_times(snapshot, incident, row);
+		incidents_print_times(row, now_ns);
 	putchar('\n');
-	incidents_party(snapshot, "first", &incident->first,
-			json_object_get(json_object_get(row, "first"), "stack"));
-	incidents_party(snapshot, incident->first.known ? "then" : "", &incident->second,
-			json_object_get(json_object_get(row, "second"), "stack"));
-	if (incident->explanation)
-		incidents_print_explanation(incident->explanation);
+	incidents_party("first", row->first, now_ns);
+	incidents_party(row->first ? "then" : "", row->second, now_ns);
+	if (row->explanation)
+		incidents_print_explanation(row->explanation);
+	incidents_print_holders(row);
+	daemon_pages_print_recording(row->recording);
 }
 
 static void incidents_print_none(const struct filter *filter, bool has_hidden)
@@ -156,42 +163,17 @@ static void incidents_print_none(const struct filter *filter, bool has_hidden)
 
 static void incidents_print(const struct snapshot *snapshot, const struct filter *filter)
 {
-	for (size_t i = 0; i < snapshot->incident_count && !output_is_broken(); i++)
-		incidents_print_one(snapshot, &snapshot->incidents[i], NULL);
+	struct incident_room room;
+
+	for (size_t i = 0; i < snapshot->incident_count && !output_is_broken(); i++) {
+		const struct incident_row row =
+			incident_row_of(snapshot, &snapshot->incidents[i], &room);
+
+		incidents_print_one(&row, snapshot->time_ns);
+	}
 	if (snapshot->incident_count == 0)
 		incidents_print_none(filter, false);
 	session_print_notes(snapshot);
-}
-
-static struct snapshot_party incidents_recall_party(const json_t *row, const char *key)
-{
-	const json_t *party = json_object_get(row, key);
-
-	return (struct snapshot_party){
-		.known = json_is_object(party),
-		.time_ns = daemon_pages_number(party, "time_ns"),
-		.size = daemon_pages_number(party, "size"),
-		.thread = (uint32_t)daemon_pages_number(party, "thread"),
-		.name = daemon_pages_text(party, "name"),
-		.phase = daemon_pages_text(party, "phase"),
-	};
-}
-
-static void incidents_print_holders(const json_t *row)
-{
-	const json_t *holders = json_object_get(row, "holders");
-	char number[TEXT_NUMBER_SIZE];
-
-	for (size_t i = 0; i < json_array_size(holders); i++) {
-		const json_t *holder = json_array_get(holders, i);
-		const char *comm = daemon_pages_text(holder, "comm"),
-			   *type = daemon_pages_text(holder, "type");
-
-		printf("  held by pid %" PRIu64 " (", daemon_pages_number(holder, "pid"));
-		text_put(stdout, comm ? comm : "?");
-		printf("): %s of %s\n", text_size(daemon_pages_number(holder, "used"), number),
-		       type ? type : "?");
-	}
 }
 
 /* Leaks are only summed up here: "ttmem leaks" lists them, and one training run has hundreds. */
@@ -201,51 +183,18 @@ struct incidents_recalled {
 	uint64_t leaked;
 };
 
-/* Prints a row of the daemon's document like an incident from a book. */
-static int incidents_recall_print(void *context, const json_t *row)
+static int incidents_recall_print(void *context, const void *incident)
 {
 	struct incidents_recalled *recalled = context;
-	const char *kind = daemon_pages_text(row, "kind"), *comm = daemon_pages_text(row, "comm");
-	const char *type = daemon_pages_text(row, "type"),
-		   *address = daemon_pages_text(row, "address");
-	struct snapshot_process process = {
-		.id.pid = (uint32_t)daemon_pages_number(row, "pid"),
-		.comm = comm ? comm : "?",
-	};
-	struct snapshot snapshot = {
-		.time_ns = clock_ns(CLOCK_REALTIME),
-		.processes = &process,
-		.process_count = 1,
-	};
-	struct snapshot_incident incident = {
-		.kind = kind ? kind : "incident",
-		.device = (uint32_t)daemon_pages_number(row, "device"),
-		.type = SNAPSHOT_TYPE_NONE,
-		.size = daemon_pages_number(row, "size"),
-		.largest_free = UINT64_MAX,
-		.explanation = daemon_pages_text(row, "explanation"),
-		.size_per_bank = daemon_pages_number(row, "size_per_bank"),
-		.count = daemon_pages_number(row, "count"),
-		.time_ns = daemon_pages_number(row, "time_ns"),
-		.last_ns = daemon_pages_number(row, "last_ns"),
-		.first = incidents_recall_party(row, "first"),
-		.second = incidents_recall_party(row, "second"),
-	};
+	const struct incident_row *row = incident;
 
-	incident.has_address = address && text_parse_u64(address, &incident.address) == 0;
-	if (type)
-		(void)types_parse(type, &incident.type); /* an unknown type is not shown */
-	if (json_is_number(json_object_get(row, "largest_free")))
-		incident.largest_free = daemon_pages_number(row, "largest_free");
 	recalled->count++;
-	if (strcmp(incident.kind, "leak") == 0) {
+	if (incidents_is_leak(row)) {
 		recalled->leak_sites++;
-		recalled->leaked += incident.count;
+		recalled->leaked += row->count;
 		return 0;
 	}
-	incidents_print_one(&snapshot, &incident, row);
-	incidents_print_holders(row);
-	daemon_pages_print_recording(row);
+	incidents_print_one(row, clock_ns(CLOCK_REALTIME));
 	return output_is_broken() ? -EPIPE : 0;
 }
 
@@ -262,7 +211,7 @@ static int incidents_recall(struct daemon_client *remote, const struct daemon_pa
 
 	if (json)
 		return daemon_pages_document(remote, query, stdout, ret_is_begun);
-	r = daemon_pages_rows(remote, query, incidents_recall_print, &recalled, &hidden);
+	r = daemon_pages_each(remote, query, incidents_recall_print, &recalled, &hidden);
 	*ret_is_begun = recalled.count > 0;
 	if (r == 0 && recalled.count == 0)
 		incidents_print_none(&query->query.filter, hidden > 0);

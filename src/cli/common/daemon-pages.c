@@ -12,13 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers/fields.h"
+#include "answers/call-stack.h"
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/session.h"
-#include "cli/common/site-json.h"
 #include "cli/common/stored-names.h"
 #include "source/daemon-client/daemon-client.h"
 
@@ -401,18 +400,16 @@ void daemon_pages_print_hidden(uint64_t hidden, const char *what)
 		       hidden == 1 ? "" : "s");
 }
 
-void daemon_pages_print_stack(const json_t *stack, const char *indent)
+void daemon_pages_print_stack(const struct call_stack *stack, const char *indent)
 {
 	struct pool texts = POOL_NULL;
 
-	session_print_stack(stdout, site_json_stack(&texts, stack), indent);
+	session_print_stack(stdout, call_stack_keep(stack, &texts), indent);
 	pool_deinit(&texts);
 }
 
-void daemon_pages_print_recording(const json_t *row)
+void daemon_pages_print_recording(const char *path)
 {
-	const char *path = daemon_pages_text(row, "recording");
-
 	if (!path)
 		return;
 	printf("  its last minute, for --from: ");

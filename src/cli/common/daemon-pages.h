@@ -15,6 +15,7 @@
 #include "answers/answers.h"
 #include "model/query.h"
 
+struct call_stack;
 struct daemon_client;
 
 #define DAEMON_PAGES_PAGES_MAX 1000000u /* of about a MiB at most: more mean a faulty daemon */
@@ -66,11 +67,11 @@ void daemon_pages_unload(json_t **json);
 uint64_t daemon_pages_number(const json_t *row, const char *key);
 const char *daemon_pages_text(const json_t *row, const char *key);
 
-/* Prints the "stack" of a row, innermost frame first, one per line. */
-void daemon_pages_print_stack(const json_t *stack, const char *indent);
+/* Prints the stack of a row, innermost frame first, one per line. */
+void daemon_pages_print_stack(const struct call_stack *stack, const char *indent);
 
-/* The line about the recording of a row, if it has one. */
-void daemon_pages_print_recording(const json_t *row);
+/* The line about the recording of a row; NULL = none. */
+void daemon_pages_print_recording(const char *path);
 
 /* Explains why a command that needs the daemon failed. Return: exit code. */
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result);

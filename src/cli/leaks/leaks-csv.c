@@ -2,86 +2,81 @@
 
 /* The CSV of "ttmem leaks": raw numbers, empty if unknown. */
 
-#include <inttypes.h>
 #include <stdio.h>
 
-#include "base/text.h"
-#include "cli/common/daemon-pages.h"
 #include "cli/leaks/leaks.h"
+#include "model/types.h"
 
-static void leaks_csv_text(const json_t *row, const char *key)
-{
-	const char *text = daemon_pages_text(row, key);
+#define LEAKS_CSV_PROCESS "pid,user,comm,ended_ns,how,exit_code,signal,"
+#define LEAKS_CSV_SUMMARY LEAKS_CSV_PROCESS "bytes,buffers"
+#define LEAKS_CSV_SITES \
+	LEAKS_CSV_PROCESS "type,bytes,buffers,oldest_ns,name,phase,function,file,line"
 
-	text_put_csv(stdout, text ? text : "");
-}
+/* A process, or one of its call sites. */
+struct leaks_line {
+	const struct ended_row *ended;
+	const struct ended_exit *exit;
+	const struct site_row *site;
+	const struct frame *place;
+	uint64_t bytes, buffers, oldest_ns;
+	bool is_site, is_totals_only;
+};
 
-static void leaks_csv_number(const json_t *row, const char *key)
-{
-	if (json_is_number(json_object_get(row, key)))
-		printf("%" PRIu64, daemon_pages_number(row, key));
-}
+#define ROW struct leaks_line
+#define ENDED(...) FIELD_VIA(ended, struct ended_row, __VA_ARGS__)
+#define SITE(...) FIELD_VIA(site, struct site_row, __VA_ARGS__)
+#define PLACE(...) FIELD_VIA(place, struct frame, __VA_ARGS__, .absent = FIELD_NULL)
+
+static const struct field leaks_line_fields[] = {
+	ENDED("pid", SHORT, pid),
+	ENDED("user", TEXT, user),
+	ENDED("comm", TEXT, comm),
+	ENDED("ended_ns", TIME, ended_ns),
+	ENDED("how", TEXT, how),
+	FIELD_VIA(exit, struct ended_exit, "exit_code", SHORT, code,
+		  .known = 1 + offsetof(struct ended_exit, has_code)),
+	FIELD_VIA(exit, struct ended_exit, "signal", SHORT, signal, .absent = FIELD_NULL),
+	SITE("type", NAME, type, .names = types_name),
+	FIELD("bytes", BYTES, bytes),
+	FIELD_UNLESS(is_totals_only, "buffers", NUMBER, buffers),
+	FIELD_IF(is_site, "oldest_ns", TIME, oldest_ns),
+	SITE("name", TEXT, names.name),
+	SITE("phase", TEXT, phase),
+	PLACE("function", TEXT, function),
+	PLACE("file", TEXT, file),
+	PLACE("line", SHORT, line),
+	FIELD_END,
+};
 
 void leaks_csv_begin(bool summary)
 {
-	fputs("pid,user,comm,ended_ns,how,exit_code,signal,", stdout);
-	puts(summary ? "bytes,buffers"
-		     : "type,bytes,buffers,oldest_ns,name,phase,function,file,line");
+	puts(summary ? LEAKS_CSV_SUMMARY : LEAKS_CSV_SITES);
 }
 
-static void leaks_csv_process(const json_t *process)
+void leaks_csv_rows(const struct leaks_row *leak, bool summary)
 {
-	const json_t *exit = json_object_get(process, "exit");
+	static const struct ended_exit no_exit;
+	static const struct site_row no_site = {.type = UINT32_MAX};
+	static const struct frame no_place;
+	bool is_process = summary || leak->site_count == 0;
+	struct fields_view view;
 
-	printf("%" PRIu64 ",", daemon_pages_number(process, "pid"));
-	leaks_csv_text(process, "user");
-	putchar(',');
-	leaks_csv_text(process, "comm");
-	printf(",%" PRIu64 ",", daemon_pages_number(process, "ended_ns"));
-	leaks_csv_text(process, "how");
-	putchar(',');
-	leaks_csv_number(exit, "code");
-	putchar(',');
-	leaks_csv_number(exit, "signal");
-	putchar(',');
-}
+	fields_choose(&view, leaks_line_fields, summary ? LEAKS_CSV_SUMMARY : LEAKS_CSV_SITES);
+	for (size_t i = 0; i < (is_process ? 1 : leak->site_count); i++) {
+		const struct site_row *site = is_process ? &no_site : &leak->sites[i];
+		const struct leaks_line line = {
+			.ended = &leak->ended,
+			.exit = leak->ended.exit ? leak->ended.exit : &no_exit,
+			.site = site,
+			.place = site->stack.site ? &site->stack.site->frame : &no_place,
+			.bytes = is_process ? leak->ended.bytes : site->bytes,
+			.buffers = is_process ? leak->ended.buffers : site->buffers,
+			.oldest_ns = site->oldest_ns,
+			.is_site = !is_process,
+			/* The buffers of a process that only a region told of are not known. */
+			.is_totals_only = is_process && leak->is_totals_only,
+		};
 
-static void leaks_csv_site(const json_t *process, const json_t *site)
-{
-	const json_t *place = json_object_get(site, "site");
-
-	leaks_csv_process(process);
-	leaks_csv_text(site, "type");
-	printf(",%" PRIu64 ",%" PRIu64 ",", daemon_pages_number(site, "bytes"),
-	       daemon_pages_number(site, "buffers"));
-	leaks_csv_number(site, "oldest_ns");
-	putchar(',');
-	leaks_csv_text(site, "name");
-	putchar(',');
-	leaks_csv_text(site, "phase");
-	putchar(',');
-	leaks_csv_text(place, "function");
-	putchar(',');
-	leaks_csv_text(place, "file");
-	putchar(',');
-	leaks_csv_number(place, "line");
-	putchar('\n');
-}
-
-void leaks_csv_rows(const json_t *process, bool summary)
-{
-	const json_t *sites = json_object_get(process, "sites");
-	size_t count = json_array_size(sites);
-
-	if (summary || count == 0) {
-		leaks_csv_process(process);
-		printf("%s%" PRIu64 ",", summary ? "" : ",", daemon_pages_number(process, "bytes"));
-		/* The buffers of a process that only a region told of are not known. */
-		if (!json_is_false(json_object_get(process, "buffers_known")))
-			printf("%" PRIu64, daemon_pages_number(process, "buffer_count"));
-		puts(summary ? "" : ",,,,,,");
-		return;
+		fields_csv_row(stdout, &view, &line);
 	}
-	for (size_t i = 0; i < count; i++)
-		leaks_csv_site(process, json_array_get(sites, i));
 }

@@ -6,13 +6,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "answers/answers.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
@@ -20,12 +20,11 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
-#include "cli/common/site-json.h"
 #include "model/filter.h"
 #include "model/query.h"
-#include "model/sites/group.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot-request.h"
+#include "model/types.h"
 #include "recording/json/recorded-leaks.h"
 #include "source/daemon-client/daemon-client.h"
 
@@ -45,145 +44,87 @@ struct leaks {
 
 #define LEAKS_INDENT "              "
 
-static void leaks_print_signal(const json_t *exit)
+static void leaks_print_site(const struct site_row *site, const char *place, uint64_t ended_ns)
 {
-	const char *name = daemon_pages_text(exit, "name"); /* daemons of before tell none */
-
-	printf("killed by signal %" PRIu64, daemon_pages_number(exit, "signal"));
-	if (name) {
-		printf(" (");
-		text_put(stdout, name);
-		putchar(')');
-	}
-}
-
-/* How the process ended, in words. */
-static void leaks_print_end(const json_t *process)
-{
-	const json_t *exit = json_object_get(process, "exit");
-	const char *how = daemon_pages_text(process, "how");
-
-	if (json_is_number(json_object_get(exit, "signal")))
-		leaks_print_signal(exit);
-	else if (json_is_number(json_object_get(exit, "code")))
-		printf("exit code %" PRIu64, daemon_pages_number(exit, "code"));
-	else if (json_is_true(json_object_get(process, "exec")))
-		printf("became another program");
-	else if (how && strcmp(how, "closed") == 0)
-		printf("ended in order");
-	else
-		printf("died");
-}
-
-/* What its buffers are called, if differently. */
-static void leaks_print_names(const json_t *site)
-{
-	const json_t *rows = json_object_get(site, "names");
-	struct call_site names[GROUP_NAMES_LISTED];
-	size_t count = 0;
-
-	for (; count < json_array_size(rows) && count < GROUP_NAMES_LISTED; count++) {
-		const json_t *row = json_array_get(rows, count);
-
-		names[count] = (struct call_site){
-			.name = daemon_pages_text(row, "name"),
-			.phase = daemon_pages_text(row, "phase"),
-			.bytes = daemon_pages_number(row, "bytes"),
-			.buffers = daemon_pages_number(row, "buffers"),
-		};
-	}
-	session_print_names(stdout, names, count, daemon_pages_number(site, "name_count"),
-			    LEAKS_INDENT);
-}
-
-static void leaks_print_site(const json_t *site, const char *place, uint64_t ended_ns)
-{
-	const char *type = daemon_pages_text(site, "type"), *name = daemon_pages_text(site, "name");
-	const char *phase = daemon_pages_text(site, "phase");
-	uint64_t oldest = daemon_pages_number(site, "oldest_ns"),
-		 count = daemon_pages_number(site, "buffers");
+	const char *type = types_name(site->type);
 	char number[TEXT_NUMBER_SIZE];
 
-	printf("  %10s in %" PRIu64 " buffer%s of %s",
-	       text_size(daemon_pages_number(site, "bytes"), number), count, count == 1 ? "" : "s",
-	       type ? type : "?");
-	if (name) {
+	printf("  %10s in %" PRIu64 " buffer%s of %s", text_size(site->bytes, number),
+	       site->buffers, site->buffers == 1 ? "" : "s", type ? type : "?");
+	if (site->names.name) {
 		printf(", \"");
-		text_put(stdout, name);
+		text_put(stdout, site->names.name);
 		putchar('"');
 	}
-	if (phase) {
+	if (site->phase) {
 		printf(", in ");
-		text_put(stdout, phase);
+		text_put(stdout, site->phase);
 	}
-	if (oldest && oldest < ended_ns)
-		printf(", %s old", text_duration(ended_ns - oldest, number));
+	if (site->oldest_ns && site->oldest_ns < ended_ns)
+		printf(", %s old", text_duration(ended_ns - site->oldest_ns, number));
 	if (*place) {
 		fputs(", at ", stdout);
 		text_put(stdout, place);
 	}
 	putchar('\n');
-	leaks_print_names(site);
-	daemon_pages_print_stack(json_object_get(site, "stack"), LEAKS_INDENT "at ");
+	session_print_names(stdout, site->names.names, site->names.listed, site->names.count,
+			    LEAKS_INDENT);
+	daemon_pages_print_stack(&site->stack, LEAKS_INDENT "at ");
 }
 
-static void leaks_print_process(struct leaks *leaks, const json_t *process)
+static void leaks_print_process(struct leaks *leaks, const struct leaks_row *leak)
 {
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
-	const json_t *sites = json_object_get(process, "sites");
-	uint64_t ended = daemon_pages_number(process, "ended_ns"), now = leaks->now_ns;
-	uint64_t count = daemon_pages_number(process, "buffer_count");
-	uint64_t bytes = daemon_pages_number(process, "bytes");
-	const char *comm = daemon_pages_text(process, "comm"),
-		   *user = daemon_pages_text(process, "user");
-	char number[TEXT_NUMBER_SIZE];
+	const struct ended_row *ended = &leak->ended;
+	size_t shown = bits_min(leak->site_count, LEAKS_SITES_MAX);
+	char number[TEXT_NUMBER_SIZE], words[ENDED_WORDS];
 
 	if (leaks->processes > 1)
 		putchar('\n');
-	printf("pid %" PRIu64 " (", daemon_pages_number(process, "pid"));
-	text_put(stdout, comm ? comm : "?");
+	printf("pid %" PRIu32 " (", ended->pid);
+	text_put(stdout, ended->comm ? ended->comm : "?");
 	printf(") of ");
-	text_put(stdout, user ? user : "?");
-	printf(", %s ago: ", text_duration(now > ended ? now - ended : 0, number));
-	leaks_print_end(process);
-	if (json_is_false(json_object_get(process, "buffers_known")))
+	text_put(stdout, ended->user ? ended->user : "?");
+	printf(", %s ago: ",
+	       text_duration(bits_max(leaks->now_ns, ended->ended_ns) - ended->ended_ns, number));
+	text_put(stdout, ended_words(ended, false, words));
+	if (leak->is_totals_only)
 		printf(", left %s; its buffers are not known: only tt-metal's region told of it\n",
-		       text_size(bytes, number));
+		       text_size(ended->bytes, number));
 	else
-		printf(", left %" PRIu64 " buffer%s, %s\n", count, count == 1 ? "" : "s",
-		       text_size(bytes, number));
-	daemon_pages_print_recording(process);
-	for (size_t i = 0; i < json_array_size(sites) && i < LEAKS_SITES_MAX; i++) {
-		const struct site site =
-			site_json_read(json_object_get(json_array_get(sites, i), "site"));
+		printf(", left %" PRIu64 " buffer%s, %s\n", ended->buffers,
+		       ended->buffers == 1 ? "" : "s", text_size(ended->bytes, number));
+	daemon_pages_print_recording(leak->recording);
+	for (size_t i = 0; i < shown; i++) {
+		const struct site site = call_stack_site(leak->sites[i].stack.site);
 
 		site_rows_add(&rows, &site);
 	}
 	site_rows_finish(&rows);
-	for (size_t i = 0; i < json_array_size(sites) && i < LEAKS_SITES_MAX; i++)
-		leaks_print_site(json_array_get(sites, i), site_rows_text(&rows, i), ended);
+	for (size_t i = 0; i < shown; i++)
+		leaks_print_site(&leak->sites[i], site_rows_text(&rows, i), ended->ended_ns);
 	session_find_tip(&rows);
-	if (json_array_size(sites) > LEAKS_SITES_MAX)
-		printf("    ... and %zu more call sites: see --json\n",
-		       json_array_size(sites) - LEAKS_SITES_MAX);
+	if (leak->site_count > shown)
+		printf("    ... and %zu more call sites: see --json\n", leak->site_count - shown);
 }
 
-static int leaks_print(void *context, const json_t *process)
+static int leaks_print(void *context, const void *row)
 {
 	struct leaks *leaks = context;
+	const struct leaks_row *leak = row;
 
 	if (leaks->processes++ == 0 && leaks->csv)
 		leaks_csv_begin(leaks->summary);
 	else if (leaks->processes == 1 && leaks->summary)
 		leaks_summary_begin(&leaks->table, output_width());
-	leaks->bytes += daemon_pages_number(process, "bytes");
-	leaks->buffers += daemon_pages_number(process, "buffer_count");
+	leaks->bytes += leak->ended.bytes;
+	leaks->buffers += leak->ended.buffers;
 	if (leaks->csv)
-		leaks_csv_rows(process, leaks->summary);
+		leaks_csv_rows(leak, leaks->summary);
 	else if (leaks->summary)
-		leaks_summary_row(&leaks->table, process, leaks->now_ns);
+		leaks_summary_row(&leaks->table, leak, leaks->now_ns);
 	else
-		leaks_print_process(leaks, process);
+		leaks_print_process(leaks, leak);
 	return output_is_broken() ? -EPIPE : 0;
 }
 
@@ -214,7 +155,7 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 		      const struct daemon_pages_query *query)
 {
 	uint64_t hidden;
-	int r = daemon_pages_rows(remote, query, leaks_print, leaks, &hidden);
+	int r = daemon_pages_each(remote, query, leaks_print, leaks, &hidden);
 
 	table_end(&leaks->table);
 	if (r != 0)
@@ -264,7 +205,12 @@ static int leaks_show_recorded(struct leaks *leaks, struct session *session)
 		session_print_moment(session);
 	json_array_foreach(json_object_get(document, "processes"), i, process)
 	{
-		if (leaks_print(leaks, process) < 0)
+		CLEANUP(pool_deinit) struct pool pool = POOL_NULL;
+		struct leaks_row row;
+
+		if (fields_take(process, leaks_fields, &row, &pool) < 0)
+			must_end();
+		if (leaks_print(leaks, &row) < 0)
 			break;
 	}
 	table_end(&leaks->table);
