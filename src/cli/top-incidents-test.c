@@ -94,15 +94,19 @@ UNIT(a_leak_has_its_call_sites_below)
 
 UNIT(how_a_process_has_ended)
 {
-	static const char *const ends[] = {"killed by signal 9 (SIGKILL)", "killed by signal 40",
-					   "exit code 0", "died", "died"};
+	static const char *const ends[] = {"killed by signal 9 (SIGKILL)",
+					   "killed by signal 40",
+					   "exit code 0",
+					   "died",
+					   "died",
+					   "became another program"};
 	struct incident_rows *rows;
 
 	leaks = "{\"exit\":{\"signal\":9,\"name\":\"SIGKILL\"}},{\"exit\":{\"signal\":40}},"
-		"{\"exit\":{\"code\":0}},{\"how\":\"gone\"},{}";
+		"{\"exit\":{\"code\":0}},{\"how\":\"gone\"},{},{\"exec\":true}";
 	rows = ask();
-	assert(rows->count == 5);
-	for (size_t i = 0; i < 5; i++)
+	assert(rows->count == 6);
+	for (size_t i = 0; i < 6; i++)
 		assert(strcmp(rows->rows[i].what, ends[i]) == 0);
 	incident_rows_free(rows);
 }
@@ -160,7 +164,7 @@ UNIT(what_an_incident_does_not_say_is_left_out)
 		    "{\"address\":\"none\"}";
 	rows = ask();
 	assert(rows->count == 3);
-	assert(!rows->rows[0].has_device && !rows->rows[0].has_address);
+	assert(!rows->rows[0].has_address);
 	assert(strcmp(rows->rows[0].what, "p") == 0 && strcmp(rows->rows[1].what, "n") == 0);
 	assert(HAS_LINES(&rows->rows[0], "0 ms ago by thread 12, in p"));
 	assert(HAS_LINES(&rows->rows[1], "0 ms ago by thread 0, n, in p"));

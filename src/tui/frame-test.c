@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/call-stack.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -146,14 +147,15 @@ static struct poller_details *some_details(const struct poller_wish *wish)
 			.has_address = random_below(2),
 		};
 		struct incident_rows_row *added;
+		struct call_stack_room room;
+		const struct call_stack stack = call_stack_of(testing_stack(random_name()), &room);
 
 		details->incident_rows = incident_rows_new();
 		assert(details->incident_rows);
 		added = incident_rows_add(details->incident_rows, &row);
 		assert(added &&
 		       incident_rows_line(details->incident_rows, added, "%s", "\033[0m") == 0);
-		assert(incident_rows_stack(details->incident_rows, added,
-					   testing_stack(random_name())) == 0);
+		assert(incident_rows_stack(details->incident_rows, added, &stack) == 0);
 		return details;
 	}
 	details->snapshot = some_snapshot(true);

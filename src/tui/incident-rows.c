@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/incidents.h"
+#include "base/append.h"
 #include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/text.h"
+#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "tui/stack-lines.h"
@@ -88,8 +93,10 @@ int incident_rows_line(struct incident_rows *incident_rows, struct incident_rows
 }
 
 int incident_rows_stack(struct incident_rows *incident_rows, struct incident_rows_row *row,
-			const struct stack *stack)
+			const struct call_stack *frames)
 {
+	CLEANUP(pool_deinit) struct pool texts = POOL_NULL;
+	const struct stack *stack = call_stack_keep(frames, &texts);
 	size_t count = stack_lines_count(stack);
 	char text[INCIDENT_ROWS_LINE_SIZE - 8];
 	int r = 0;
@@ -102,35 +109,86 @@ int incident_rows_stack(struct incident_rows *incident_rows, struct incident_row
 }
 
 static int incident_rows_party(struct incident_rows *incident_rows, struct incident_rows_row *row,
-			       const char *when, const struct snapshot_party *party,
+			       const char *when, const struct incident_party *party,
 			       uint64_t now_ns)
 {
-	uint64_t ago = now_ns > party->time_ns ? now_ns - party->time_ns : 0;
 	char age[TEXT_NUMBER_SIZE], size[TEXT_NUMBER_SIZE];
 	int r;
 
-	if (!party->known)
+	if (!party)
 		return 0;
-	r = incident_rows_line(incident_rows, row, "%s%s ago by thread %" PRIu32 "%s%s%s%s%s%s",
-			       when, text_duration(ago, age), party->thread,
-			       party->size ? ", " : "",
-			       party->size ? text_size(party->size, size) : "",
-			       party->name ? ", " : "", party->name ? party->name : "",
-			       party->phase ? ", in " : "", party->phase ? party->phase : "");
-	return r ? r : incident_rows_stack(incident_rows, row, party->stack);
+	r = incident_rows_line(
+		incident_rows, row, "%s%s ago by thread %" PRIu32 "%s%s%s%s%s%s", when,
+		text_duration(bits_max(now_ns, party->time_ns) - party->time_ns, age),
+		party->thread, party->size ? ", " : "",
+		party->size ? text_size(party->size, size) : "", party->name ? ", " : "",
+		party->name ? party->name : "", party->phase ? ", in " : "",
+		party->phase ? party->phase : "");
+	return r ? r : incident_rows_stack(incident_rows, row, &party->stack);
 }
 
-static int incident_rows_incident(struct incident_rows *incident_rows,
-				  const struct snapshot *snapshot,
-				  const struct snapshot_incident *incident)
+/* A row has only the newest device. */
+static int incident_rows_devices(struct incident_rows *incident_rows, struct incident_rows_row *row,
+				 const struct incident_row *incident)
 {
-	const struct snapshot_process *process = &snapshot->processes[incident->process];
-	const struct snapshot_party *first = &incident->first, *second = &incident->second;
+	char text[INCIDENT_ROWS_LINE_SIZE - 16];
+	struct append list = {text, sizeof(text), 0};
+
+	if (incident->device_count < 2)
+		return 0;
+	for (size_t i = 0; i < incident->device_count; i++)
+		append(&list, "%s%" PRIu64, i ? "," : "", incident->devices[i]);
+	return incident_rows_line(incident_rows, row, "devices: %s", text);
+}
+
+static int incident_rows_holders(struct incident_rows *incident_rows, struct incident_rows_row *row,
+				 const struct incident_row *incident)
+{
+	char number[TEXT_NUMBER_SIZE];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < incident->holder_count; i++) {
+		const struct incident_holder *holder = &incident->holders[i];
+		const char *type = types_name(holder->type);
+
+		r = incident_rows_line(incident_rows, row, "held by %s (%" PRIu32 "): %s of %s",
+				       holder->comm ? holder->comm : "?", holder->pid,
+				       text_size(holder->used, number), type ? type : "?");
+	}
+	return r;
+}
+
+/* What happened first, what happened then, and who held the memory. */
+static int incident_rows_lines(struct incident_rows *incident_rows, struct incident_rows_row *row,
+			       const struct incident_row *incident, uint64_t now_ns)
+{
+	char number[TEXT_NUMBER_SIZE];
+	int r = 0;
+
+	if (incident->has_largest_free)
+		r = incident_rows_line(incident_rows, row, "largest free block: %s",
+				       text_size(incident->largest_free, number));
+	if (r == 0)
+		r = incident_rows_devices(incident_rows, row, incident);
+	if (r == 0)
+		r = incident_rows_party(incident_rows, row, "first ", incident->first, now_ns);
+	if (r == 0)
+		r = incident_rows_party(incident_rows, row, incident->first ? "then  " : "",
+					incident->second, now_ns);
+	return r ? r : incident_rows_holders(incident_rows, row, incident);
+}
+
+int incident_rows_incident(struct incident_rows *incident_rows, const struct incident_row *incident,
+			   uint64_t now_ns)
+{
+	static const struct incident_party none;
+	const struct incident_party *first = incident->first ? incident->first : &none;
+	const struct incident_party *second = incident->second ? incident->second : &none;
 	struct incident_rows_row facts = {
 		.time_ns = incident->last_ns ? incident->last_ns : incident->time_ns,
 		.kind = incident->kind,
-		.pid = process->id.pid,
-		.comm = process->comm,
+		.pid = incident->pid,
+		.comm = incident->comm,
 		.has_device = true,
 		.device = incident->device,
 		.type = types_name(incident->type),
@@ -144,28 +202,23 @@ static int incident_rows_incident(struct incident_rows *incident_rows,
 					: first->phase,
 	};
 	struct incident_rows_row *row = incident_rows_add(incident_rows, &facts);
-	char number[TEXT_NUMBER_SIZE];
-	int r = 0;
 
 	if (!row)
 		return incident_rows->is_cut ? 0 : -ENOMEM;
-	if (incident->largest_free != UINT64_MAX)
-		r = incident_rows_line(incident_rows, row, "largest free block: %s",
-				       text_size(incident->largest_free, number));
-	if (r == 0)
-		r = incident_rows_party(incident_rows, row, "first ", first, snapshot->time_ns);
-	if (r == 0)
-		r = incident_rows_party(incident_rows, row, first->known ? "then  " : "", second,
-					snapshot->time_ns);
-	return r;
+	return incident_rows_lines(incident_rows, row, incident, now_ns);
 }
 
 int incident_rows_from_snapshot(struct incident_rows *incident_rows,
 				const struct snapshot *snapshot)
 {
+	struct incident_room room;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < snapshot->incident_count; i++)
-		r = incident_rows_incident(incident_rows, snapshot, &snapshot->incidents[i]);
+	for (size_t i = 0; r == 0 && i < snapshot->incident_count; i++) {
+		const struct incident_row row =
+			incident_row_of(snapshot, &snapshot->incidents[i], &room);
+
+		r = incident_rows_incident(incident_rows, &row, snapshot->time_ns);
+	}
 	return r;
 }

@@ -12,8 +12,9 @@
 
 #include "base/pool.h"
 
+struct call_stack;
+struct incident_row;
 struct snapshot;
-struct stack;
 
 #define INCIDENT_ROWS_ROWS_MAX 1000u
 #define INCIDENT_ROWS_LINES_MAX 400u /* of one row */
@@ -54,9 +55,13 @@ struct incident_rows_row *incident_rows_add(struct incident_rows *incident_rows,
 int incident_rows_line(struct incident_rows *incident_rows, struct incident_rows_row *row,
 		       const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The frames of a stack as in a snapshot_buffer, one line each, innermost first. 0 or -ENOMEM. */
+/* The frames of a stack, one line each, innermost first. 0 or -ENOMEM. */
 int incident_rows_stack(struct incident_rows *incident_rows, struct incident_rows_row *row,
-			const struct stack *stack);
+			const struct call_stack *frames);
+
+/* An incident with its lines. @now_ns: CLOCK_REALTIME. 0, also if there are too many, or -ENOMEM. */
+int incident_rows_incident(struct incident_rows *incident_rows, const struct incident_row *incident,
+			   uint64_t now_ns);
 
 /* The incidents in a snapshot, as known to living processes. 0 or -ENOMEM. */
 int incident_rows_from_snapshot(struct incident_rows *incident_rows,
