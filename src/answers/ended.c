@@ -4,6 +4,7 @@
 
 #include "answers/ended.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,6 +83,24 @@ const struct field ended_fields[] = {
 	"largest first; ages are those at the end of the process. A page over HTTP may end " \
 	"within the list, and the next one goes on with the same process"
 
+/* Of a snapshot, those of its process. */
+static const void *leaks_buffer(const void *row, size_t *at, void *room)
+{
+	const struct leaks_row *leak = row;
+	struct buffers_row *made = room;
+
+	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
+	while (*at < leak->buffers_end) {
+		const struct snapshot_buffer *buffer = &leak->snapshot->buffers[(*at)++];
+
+		if (buffer->process != leak->process)
+			continue;
+		*made = buffers_row_of(leak->snapshot, buffer);
+		return made;
+	}
+	return NULL;
+}
+
 const struct field leaks_facts[] = {
 	FIELD_MORE_OF(ended, ended_sums),
 	FIELD("listed", NUMBER, listed, .says = LEAKS_LISTED),
@@ -97,7 +116,7 @@ const struct field leaks_fields[] = {
 	FIELD_MORE(leaks_facts),
 	FIELD_ARRAY_AT("sites", ROWS, sites, site_count, .fields = site_leak_fields,
 		       .says = "by call site, largest first"),
-	FIELD_LISTED("buffers", buffers_fields, .says = LEAKS_BUFFERS),
+	FIELD_MADE("buffers", leaks_buffer, buffers_fields, .says = LEAKS_BUFFERS),
 	FIELD_END,
 };
 

@@ -12,6 +12,7 @@
 
 struct document;
 struct ending;
+struct snapshot;
 struct snapshot_process;
 
 /* What the kernel says; of code and signal one is known. */
@@ -38,6 +39,11 @@ struct leaks_row {
 	bool is_totals_only;   /* only tt-metal's region told of it: its buffers are not known */
 	const struct site_row *sites;
 	size_t site_count;
+
+	/* Those of @process before an end in a snapshot are its buffers, if no code writes them. */
+	const struct snapshot *snapshot;
+	size_t buffers_end;
+	uint32_t process;
 };
 
 struct ended_room {

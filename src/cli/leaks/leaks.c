@@ -12,11 +12,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
-#include "base/pool.h"
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
-#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
@@ -165,52 +163,38 @@ static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
 	return 0;
 }
 
-static int leaks_write_recorded(const struct leaks *leaks, struct session *session, FILE *out)
+static int leaks_show_recorded(struct leaks *leaks, struct session *session)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
+	CLEANUP(recorded_leaks_deinit)
+	struct recorded_leaks list = {
+		.recording = session_recording(session),
+		.query = &leaks->query,
+	};
 	const struct snapshot_request request = {
 		.buffers = true,
 		.ended = true,
 		.filter = leaks->query.filter,
 		.namer = session_namer(session),
 	};
-	struct emit json = EMIT_INIT(out);
+	struct emit json = EMIT_INIT(stdout);
+	const struct leaks_row *row;
+	struct recorded_leak room;
 	int r = session_take(session, &request, &snapshot);
 
-	return r < 0 ? r
-		     : recorded_leaks_document(&json, snapshot, session_recording(session),
-					       session_scan(session), &leaks->query);
-}
-
-/* A document as the daemon's: JSON as it is, or the same text. */
-static int leaks_show_recorded(struct leaks *leaks, struct session *session)
-{
-	CLEANUP(daemon_pages_unload) json_t *document = NULL;
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0, i;
-	const json_t *process;
-	FILE *out;
-	int r;
-
-	if (leaks->json)
-		return leaks_write_recorded(leaks, session, stdout);
-	out = must_have(open_memstream(&text, &length));
-	r = leaks_write_recorded(leaks, session, out);
-	if (fclose(out) != 0)
-		must_end();
 	if (r < 0)
 		return r;
-	document = daemon_pages_load(text, length);
+	list.scan = session_scan(session);
+	list.snapshot = snapshot;
+	r = recorded_leaks_init(&list);
+	if (r == 0 && leaks->json)
+		recorded_leaks_put(&json, &list);
+	if (r < 0 || leaks->json)
+		return r;
 	if (!leaks->csv)
 		session_print_moment(session);
-	json_array_foreach(json_object_get(document, "processes"), i, process)
-	{
-		CLEANUP(pool_deinit) struct pool pool = POOL_NULL;
-		struct leaks_row row;
-
-		if (fields_take(process, leaks_fields, &row, &pool) < 0)
-			must_end();
-		if (leaks_print(leaks, &row) < 0)
+	for (size_t at = 0; (row = recorded_leaks_next(&list, &at, &room));) {
+		if (leaks_print(leaks, row) < 0)
 			break;
 	}
 	table_end(&leaks->table);

@@ -29,6 +29,8 @@ static int playback_write_leaks(struct playback *playback, const struct query *q
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	const struct snapshot_request request = {.buffers = true,
 						 .filter = {.pid = query->filter.pid}};
+	CLEANUP(recorded_leaks_deinit)
+	struct recorded_leaks leaks = {.recording = playback->recording, .query = query};
 	struct source *books = NULL;
 	int r = playback_take(playback, &request, &snapshot);
 
@@ -36,8 +38,12 @@ static int playback_write_leaks(struct playback *playback, const struct query *q
 		r = playback_books(playback, recording_facts(playback->recording)->end_ns, &books);
 	if (r < 0)
 		return r;
-	return recorded_leaks_document(json, snapshot, playback->recording,
-				       recording_source_scan(books), query);
+	leaks.scan = recording_source_scan(books);
+	leaks.snapshot = snapshot;
+	r = recorded_leaks_init(&leaks);
+	if (r == 0)
+		recorded_leaks_put(json, &leaks);
+	return r;
 }
 
 /* There is one page: who asks for another one has made its cursor up. */

@@ -1,40 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The same document as ttmemd's, made of the books in a recording. */
+/* The same rows as ttmemd's, made of the books in a recording. */
 
 #include "recording/json/recorded-leaks.h"
 
-#include "answers/buffers.h"
-#include "answers/call-stack.h"
+#include <errno.h>
+#include <stdlib.h>
+
 #include "answers/document.h"
-#include "answers/ended.h"
-#include "answers/sites.h"
 #include "base/bits.h"
-#include "base/emit.h"
 #include "model/query.h"
-#include "model/sites/group.h"
 #include "model/snapshot.h"
-#include "model/types.h"
 #include "recording/json/recorded-process.h"
-#include "recording/read/recording.h"
 
-struct recorded_leaks {
-	struct emit *json;
-	const struct recording *recording;
-	const struct scan *scan;
-	const struct query *query;
-	struct snapshot *snapshot;
-	struct group_list sites;
-};
-
-static void recorded_leaks_sites(struct recorded_leaks *leaks, uint32_t process)
+/* The call sites of a process, in the room for all. */
+static size_t recorded_leaks_sites(const struct recorded_leaks *leaks, uint32_t process)
 {
-	emit_open_array(leaks->json, "sites");
+	size_t count = 0;
+
 	for (size_t i = 0; i < leaks->sites.count; i++) {
 		const struct call_site *site = &leaks->sites.groups[i];
 
-		struct call_stack_room room;
-		const struct site_row row = {
+		if (site->process != process)
+			continue;
+		leaks->rows[count] = (struct site_row){
 			.type = site->type,
 			.names = site_names_of(leaks->sites.names + site->first_name,
 					       bits_min(site->names, GROUP_NAMES_LISTED),
@@ -42,94 +31,94 @@ static void recorded_leaks_sites(struct recorded_leaks *leaks, uint32_t process)
 			.phase = site->phase,
 			.phases = &site->phase,
 			.phase_count = site->phase != NULL,
-			.stack = call_stack_of(site->stack, &room),
+			.stack = call_stack_of(site->stack, &leaks->stacks[count]),
 			.bytes = site->bytes,
 			.buffers = site->buffers,
 			.oldest_ns = site->oldest_ns,
 		};
-
-		if (site->process == process)
-			fields_put_row(leaks->json, site_leak_fields, &row);
+		count++;
 	}
-	emit_close_array(leaks->json);
+	return count;
 }
 
-static void recorded_leaks_buffers(struct recorded_leaks *leaks, uint32_t process)
+static void recorded_leaks_buffers(const struct recorded_leaks *leaks, struct leaks_row *row)
 {
-	struct leaks_row row = {.listed = 0};
-	uint64_t listed;
+	bool is_limited = leaks->query->given & QUERY_BUFFERS;
 
 	for (size_t i = 0; i < leaks->snapshot->buffer_count; i++) {
-		if (leaks->snapshot->buffers[i].process != process)
+		if (leaks->snapshot->buffers[i].process != row->process)
 			continue;
-		row.ended.bytes += leaks->snapshot->buffers[i].size;
-		row.ended.buffers++;
-	}
-	listed = leaks->query->given & QUERY_BUFFERS
-			 ? bits_min(row.ended.buffers, leaks->query->buffers_max)
-			 : row.ended.buffers;
-	row.listed = listed;
-	fields_put(leaks->json, leaks_facts, &row);
-	recorded_leaks_sites(leaks, process);
-	emit_open_array(leaks->json, "buffers");
-	for (size_t i = 0; listed > 0 && i < leaks->snapshot->buffer_count; i++) {
-		if (leaks->snapshot->buffers[i].process != process)
+		row->ended.bytes += leaks->snapshot->buffers[i].size;
+		row->ended.buffers++;
+		if (is_limited && row->listed >= leaks->query->buffers_max)
 			continue;
-		buffers_put_row(leaks->json, leaks->snapshot, &leaks->snapshot->buffers[i]);
-		listed--;
+		row->listed++;
+		row->buffers_end = i + 1;
 	}
-	emit_close_array(leaks->json);
 }
 
-static bool recorded_leaks_has(const struct snapshot *snapshot, uint32_t process)
+static const void *recorded_leaks_each(const void *context, size_t *at, void *room)
 {
-	for (size_t i = 0; i < snapshot->buffer_count; i++) {
-		if (snapshot->buffers[i].process == process)
-			return true;
-	}
-	return false;
+	return recorded_leaks_next(context, at, room);
 }
 
-static void recorded_leaks_write(struct recorded_leaks *leaks)
+const struct leaks_row *recorded_leaks_next(const struct recorded_leaks *leaks, size_t *at,
+					    struct recorded_leak *room)
 {
-	document_begin(leaks->json, &leaks_document, leaks->snapshot);
-	emit_open_array(leaks->json, "processes");
-	for (uint32_t i = 0; i < leaks->snapshot->process_count; i++) {
-		const struct snapshot_process *process = &leaks->snapshot->processes[i];
-		struct ended_room room;
-		struct ended_row row;
+	while (*at < leaks->snapshot->process_count) {
+		uint32_t index = (uint32_t)(*at)++;
+		const struct snapshot_process *process = &leaks->snapshot->processes[index];
+		struct leaks_row *row = &room->row;
 		struct ending ending;
 
 		if (!recorded_process_end(leaks->recording, leaks->scan, process, &ending) ||
-		    ending.ended_ns < leaks->query->since_ns ||
-		    !recorded_leaks_has(leaks->snapshot, i))
+		    ending.ended_ns < leaks->query->since_ns)
 			continue;
-		emit_open_object(leaks->json, NULL);
-		row = ended_row_of(process, &ending, &room);
-		fields_put(leaks->json, ended_facts, &row);
-		recorded_leaks_buffers(leaks, i);
-		emit_close_object(leaks->json);
+		*row = (struct leaks_row){
+			.ended = ended_row_of(process, &ending, &room->ended),
+			.snapshot = leaks->snapshot,
+			.process = index,
+			.sites = leaks->rows,
+		};
+		recorded_leaks_buffers(leaks, row);
+		if (!row->ended.buffers)
+			continue;
+		row->site_count = recorded_leaks_sites(leaks, index);
+		return row;
 	}
-	emit_close_array(leaks->json);
-	document_list_end(leaks->json, leaks->snapshot->exact);
-	document_close(leaks->json, leaks->snapshot);
+	return NULL;
 }
 
-int recorded_leaks_document(struct emit *json, struct snapshot *snapshot,
-			    const struct recording *recording, const struct scan *scan,
-			    const struct query *query)
+#define ROW struct recorded_leaks
+
+void recorded_leaks_put(struct emit *json, const struct recorded_leaks *leaks)
 {
-	struct recorded_leaks leaks = {.json = json,
-				       .recording = recording,
-				       .scan = scan,
-				       .query = query,
-				       .snapshot = snapshot};
+	static const struct field members[] = {
+		FIELD_MADE("processes", recorded_leaks_each, leaks_fields),
+		FIELD_END,
+	};
+	struct document document = leaks_document;
+
+	document.members = members;
+	document_put(json, &document, leaks->snapshot, leaks);
+}
+
+int recorded_leaks_init(struct recorded_leaks *leaks)
+{
 	int r;
 
-	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
-	r = group_buffers(snapshot, GROUP_SITE, true, &leaks.sites);
-	if (r == 0)
-		recorded_leaks_write(&leaks);
-	group_list_deinit(&leaks.sites);
-	return r;
+	snapshot_sort_buffers(leaks->snapshot, SNAPSHOT_BY_SIZE);
+	r = group_buffers(leaks->snapshot, GROUP_SITE, true, &leaks->sites);
+	if (r < 0)
+		return r;
+	leaks->rows = calloc(leaks->sites.count + 1, sizeof(*leaks->rows));
+	leaks->stacks = calloc(leaks->sites.count + 1, sizeof(*leaks->stacks));
+	return leaks->rows && leaks->stacks ? 0 : -ENOMEM;
+}
+
+void recorded_leaks_deinit(struct recorded_leaks *leaks)
+{
+	group_list_deinit(&leaks->sites);
+	free(leaks->rows);
+	free(leaks->stacks);
 }
