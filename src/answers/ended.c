@@ -38,7 +38,7 @@ static const char *ended_how(uint32_t how)
 #define ENDED_HOW "closed: the library said goodbye; died: it could not"
 #define ENDED_EXEC "it has become another program by exec, and lives or has lived on as that"
 
-const struct field ended_facts[] = {
+static const struct field ended_facts[] = {
 	FIELD("pid", SHORT, pid, .least = 1),
 	FIELD("ns_pid", SHORT, ns_pid, .says = "as the process saw itself"),
 	FIELD("comm", TEXT, comm),
@@ -101,19 +101,15 @@ static const void *leaks_buffer(const void *row, size_t *at, void *room)
 	return NULL;
 }
 
-const struct field leaks_facts[] = {
+const struct field leaks_fields[] = {
+	FIELD_MORE_OF(ended, ended_facts),
+	FIELD("recording", TEXT, recording, .absent = FIELD_EITHER,
+	      .known = FIELD_KNOWN(has_recording), .says = LEAKS_RECORDING),
 	FIELD_MORE_OF(ended, ended_sums),
 	FIELD("listed", NUMBER, listed, .says = LEAKS_LISTED),
 	FIELD_OR_NOTHING("offset", NUMBER, offset, .says = LEAKS_OFFSET),
 	FIELD("buffers_known", NOT, is_totals_only, .absent = FIELD_NOTHING,
 	      .known = FIELD_KNOWN(is_totals_only), .says = LEAKS_UNKNOWN),
-	FIELD_END,
-};
-
-const struct field leaks_fields[] = {
-	FIELD_MORE_OF(ended, ended_facts),
-	FIELD("recording", TEXT, recording, .absent = FIELD_EITHER, .says = LEAKS_RECORDING),
-	FIELD_MORE(leaks_facts),
 	FIELD_ARRAY_AT("sites", ROWS, sites, site_count, .fields = site_leak_fields,
 		       .says = "by call site, largest first"),
 	FIELD_MADE("buffers", leaks_buffer, buffers_fields, .says = LEAKS_BUFFERS),

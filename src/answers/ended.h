@@ -33,7 +33,8 @@ struct ended_row {
 
 struct leaks_row {
 	struct ended_row ended;
-	const char *recording; /* a file with its last minute; NULL = none */
+	bool has_recording;    /* it is told whether there is one: a file with its last minute */
+	const char *recording; /* NULL = none */
 	uint64_t listed;       /* buffers that the report has kept */
 	uint64_t offset;       /* buffers that were on earlier pages */
 	bool is_totals_only;   /* only tt-metal's region told of it: its buffers are not known */
@@ -54,8 +55,6 @@ struct ended_room {
 extern const struct field ended_exit_fields[];
 extern const struct field ended_fields[];
 extern const struct field leaks_fields[];
-extern const struct field leaks_facts[]; /* those after the recording and before the lists */
-extern const struct field ended_facts[]; /* without the sums */
 extern const struct document ended_document, leaks_document;
 
 struct ended_row ended_row_of(const struct snapshot_process *process, const struct ending *ending,

@@ -183,6 +183,45 @@ static char *csv(const char *keys, const struct row *row)
 	return text;
 }
 
+/* What is passed on the way is written as the row has it. */
+UNIT(json_of_a_row_may_stop_at_its_lists)
+{
+	static const struct field parts[] = {
+		FIELD("number", NUMBER, number),
+		FIELD_ARRAY("first", list, list_count, inner_fields),
+		FIELD("text", TEXT, text),
+		FIELD_ARRAY("second", list, list_count, inner_fields),
+		FIELD("yes", BOOL, yes),
+		FIELD_END,
+	};
+	const struct row row = {.number = 1, .text = "a", .list_count = 1}, rest = {.text = "b"};
+	const struct inner element = {.bytes = 2, .is_known = true};
+	struct fields_part part = {.next = parts}, other = {.next = parts};
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	struct emit json = EMIT_INIT(out);
+
+	emit_open_array(&json, NULL);
+	fields_put_part(&json, &part, &row, "first");
+	for (int i = 0; i < 2; i++) {
+		fields_put_part(&json, &part, &rest, "first");
+		fields_put_row(&json, inner_fields, &element);
+	}
+	fields_put_part(&json, &part, &rest, NULL);
+	assert(!part.list);
+	fields_put_part(&json, &other, &rest, "second");
+	fields_put_row(&json, inner_fields, &element);
+	fields_put_part(&json, &other, &rest, NULL);
+	emit_close_array(&json);
+	assert(fclose(out) == 0);
+	assert(strcmp(text, "[{\"number\":1,\"first\":[{\"bytes\":2},{\"bytes\":2}],"
+			    "\"text\":\"b\",\"second\":[],\"yes\":false},"
+			    "{\"number\":0,\"first\":[],\"text\":\"b\","
+			    "\"second\":[{\"bytes\":2}],\"yes\":false}]") == 0);
+	free(text);
+}
+
 UNIT(csv_has_the_chosen_fields_in_their_order)
 {
 	const struct row full = {.place = &somewhere,

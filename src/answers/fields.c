@@ -214,27 +214,31 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 	}
 }
 
+static void fields_put_one(struct emit *json, const struct field *field, const void *row)
+{
+	const char *base = fields_base(field, row);
+	uint64_t number;
+
+	if (field->kind == FIELD_CODE) {
+		if (base)
+			field->put(json, field->key, base + field->offset);
+	} else if (field->kind == FIELD_ALSO) {
+		if (base && fields_has(field, base, 1))
+			fields_put(json, field->fields, base + field->offset);
+	} else if (field->absent < FIELD_ELSEWHERE) {
+		number = base ? fields_number(field, base) : 0;
+		if (base && fields_has(field, base, number))
+			fields_put_value(json, field, base, number);
+		else if (field->absent < FIELD_NOTHING)
+			emit_null(json, field->key);
+	}
+}
+
 void fields_put(struct emit *json, const struct field *fields, const void *row)
 {
 	assert(row);
-	for (const struct field *field = fields; field->key; field++) {
-		const char *base = fields_base(field, row);
-		uint64_t number;
-
-		if (field->kind == FIELD_CODE) {
-			if (base)
-				field->put(json, field->key, base + field->offset);
-		} else if (field->kind == FIELD_ALSO) {
-			if (base && fields_has(field, base, 1))
-				fields_put(json, field->fields, base + field->offset);
-		} else if (field->absent < FIELD_ELSEWHERE) {
-			number = base ? fields_number(field, base) : 0;
-			if (base && fields_has(field, base, number))
-				fields_put_value(json, field, base, number);
-			else if (field->absent < FIELD_NOTHING)
-				emit_null(json, field->key);
-		}
-	}
+	for (const struct field *field = fields; field->key; field++)
+		fields_put_one(json, field, row);
 }
 
 void fields_put_row(struct emit *json, const struct field *fields, const void *row)
@@ -242,6 +246,26 @@ void fields_put_row(struct emit *json, const struct field *fields, const void *r
 	emit_open_object(json, NULL);
 	fields_put(json, fields, row);
 	emit_close_object(json);
+}
+
+void fields_put_part(struct emit *json, struct fields_part *part, const void *row, const char *list)
+{
+	if (list && part->list && strcmp(list, part->list) == 0)
+		return;
+	if (part->list) {
+		emit_close_array(json);
+		part->next++;
+	} else {
+		emit_open_object(json, NULL);
+	}
+	for (; part->next->key && (!list || strcmp(part->next->key, list) != 0); part->next++)
+		fields_put_one(json, part->next, row);
+	assert(!list || part->next->key);
+	part->list = list;
+	if (list)
+		emit_open_array(json, list);
+	else
+		emit_close_object(json);
 }
 
 static const struct field *fields_find(const struct field *fields, const char *key, size_t length)

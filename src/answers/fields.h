@@ -232,6 +232,19 @@ struct field {
 void fields_put(struct emit *json, const struct field *fields, const void *row);
 void fields_put_row(struct emit *json, const struct field *fields, const void *row);
 
+/* An element of a list that itself has lists which code writes. */
+struct fields_part {
+	const struct field *next; /* at first its table */
+	const char *list; /* the list whose elements come next; NULL = it is not begun, or ended */
+};
+
+/*
+ * Writes the element up to the list of that key, whose elements come next, or to its end (NULL). @row: what is
+ * not written yet must be there; a list that is passed is written as it is.
+ */
+void fields_put_part(struct emit *json, struct fields_part *part, const void *row,
+		     const char *list);
+
 /*
  * Fills the members of a row from an object that another program wrote, or NULL. What is missing or of another
  * type is 0, false, NULL, NAN or not known; a number that is negative or too large is 0, and a name that is not

@@ -44,7 +44,7 @@ const struct field incident_holders[] = {
 #undef ROW
 #define ROW struct incident_row
 
-const struct field incident_facts[] = {
+const struct field incident_fields[] = {
 	FIELD("kind", TEXT, kind, .names = types_incident_kind),
 	FIELD("time_ns", TIME, time_ns, .says = "when it happened first"),
 	FIELD("last_ns", TIME, last_ns, .says = "when it happened last"),
@@ -67,27 +67,20 @@ const struct field incident_facts[] = {
 	FIELD_POINTED("first", first, incident_party),
 	FIELD_POINTED("second", second, incident_party),
 	FIELD_OR_NOTHING("explanation", TEXT, explanation),
-	FIELD_END,
-};
-
-const struct field incident_spread[] = {
 	FIELD_OR_NOTHING("processes", NUMBER, processes,
 			 .says = "in how many processes, `pid` being the newest"),
 	FIELD_ARRAY_AT("devices", NUMBERS, devices, device_count, .absent = FIELD_NOTHING,
 		       .known = FIELD_KNOWN(has_devices),
 		       .says = "on which devices, `device` being the newest; not of leaks"),
-	FIELD_END,
-};
-
-const struct field incident_fields[] = {
-	FIELD_MORE(incident_facts),
-	FIELD_MORE(incident_spread),
 	FIELD("recording", TEXT, recording, .absent = FIELD_EITHER,
+	      .known = FIELD_KNOWN(has_recording),
 	      .says = "file with the last minute before a failed allocation, for --from"),
 	FIELD_ARRAY_AT("holders", ROWS, holders, holder_count, .absent = FIELD_NOTHING,
-		       .fields = incident_holders, .says = INCIDENT_HOLDERS),
+		       .known = FIELD_KNOWN(has_holders), .fields = incident_holders,
+		       .says = INCIDENT_HOLDERS),
 	FIELD_ARRAY_AT("sites", ROWS, sites, site_count, .absent = FIELD_NOTHING,
-		       .fields = site_fields, .says = INCIDENT_SITES),
+		       .known = FIELD_KNOWN(has_sites), .fields = site_fields,
+		       .says = INCIDENT_SITES),
 	FIELD_END,
 };
 
@@ -157,6 +150,7 @@ struct incident_row incident_row_of(const struct snapshot *snapshot,
 						      incident->type, incident->first.size);
 		room->holders[1] =
 			incident_holder_of(process, incident->type, incident->second.size);
+		row.has_holders = true;
 		row.holders = room->holders;
 		row.holder_count = 2;
 	}

@@ -42,7 +42,8 @@ struct incident_row {
 	uint64_t bank_size, bank_free;
 	const struct incident_party *first, *second; /* NULL = not known */
 
-	/* Only the daemon's: */
+	/* Only the daemon's, of some kinds: */
+	bool has_recording, has_holders, has_sites;
 	uint64_t processes;
 	const uint64_t *devices;
 	const struct incident_holder *holders;
@@ -60,8 +61,6 @@ struct incident_room {
 };
 
 extern const struct field incident_fields[];
-extern const struct field incident_facts[];   /* those that every row has, and an explanation */
-extern const struct field incident_spread[];  /* of the daemon's: processes and devices */
 extern const struct field incident_holders[]; /* of a holder */
 
 extern const struct field incident_list_fields[]; /* "incidents", of a snapshot */

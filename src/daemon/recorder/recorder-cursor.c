@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/emit.h"
 #include "store/store.h"
 
 #define RECORDER_CURSOR_LENGTH 33
@@ -58,16 +57,16 @@ int recorder_cursor_read(const char *text, struct store_cursor *ret_cursor)
 	return 0;
 }
 
-__attribute__((format(printf, 2, 3))) static void recorder_cursor_note(struct emit *json,
-								       const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void recorder_note(struct recorder_notes *notes,
+								const char *format, ...)
 {
-	char note[192];
+	char *text = notes->room[notes->count];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(note, sizeof(note), format, arguments); /* fits */
+	(void)vsnprintf(text, sizeof(notes->room[0]), format, arguments); /* fits */
 	va_end(arguments);
-	emit_string(json, NULL, note);
+	notes->texts[notes->count++] = text;
 }
 
 static const char *recorder_cursor_plural(size_t count)
@@ -75,47 +74,32 @@ static const char *recorder_cursor_plural(size_t count)
 	return count == 1 ? "" : "es";
 }
 
-static void recorder_cursor_lists(struct emit *json, const struct recorder_missing *missing)
+void recorder_cursor_notes(const struct recorder_missing *missing, struct recorder_notes *notes)
 {
 	size_t told = bits_min(missing->lists, RECORDER_MISSING_TOLD);
 
+	notes->count = 0;
+	if (missing->totals_only)
+		recorder_note(notes,
+			      "%zu process%s: only tt-metal's region told of it; its buffers are "
+			      "not known",
+			      missing->totals_only, recorder_cursor_plural(missing->totals_only));
+	if (missing->sites)
+		recorder_note(notes,
+			      "%zu process%s: only the largest call sites are listed; the sums are "
+			      "of all",
+			      missing->sites, recorder_cursor_plural(missing->sites));
 	for (size_t i = 0; i < told; i++) {
 		const struct recorder_missing_list *list = &missing->told[i];
 
-		recorder_cursor_note(json,
-				     "pid %" PRIu32 ": %" PRIu64 " of its %" PRIu64
-				     " buffers are listed; the sums are of all",
-				     list->pid, list->listed, list->buffers);
+		recorder_note(notes,
+			      "pid %" PRIu32 ": %" PRIu64 " of its %" PRIu64
+			      " buffers are listed; the sums are of all",
+			      list->pid, list->listed, list->buffers);
 	}
 	if (missing->lists > told)
-		recorder_cursor_note(json,
-				     "%zu more process%s: not all of their buffers are listed; "
-				     "the sums are of all",
-				     missing->lists - told,
-				     recorder_cursor_plural(missing->lists - told));
-}
-
-void recorder_cursor_end(struct emit *json, const struct store_cursor *next,
-			 const struct recorder_missing *missing)
-{
-	char text[RECORDER_CURSOR_SIZE];
-
-	emit_bool(json, "exact", !missing->totals_only && !missing->sites && !missing->lists);
-	emit_string(json, "next", recorder_cursor_write(next, text));
-	emit_open_array(json, "notes");
-	if (missing->totals_only)
-		recorder_cursor_note(json,
-				     "%zu process%s: only tt-metal's region told of it; its "
-				     "buffers are not known",
-				     missing->totals_only,
-				     recorder_cursor_plural(missing->totals_only));
-	if (missing->sites)
-		recorder_cursor_note(json,
-				     "%zu process%s: only the largest call sites are listed; the "
-				     "sums are of all",
-				     missing->sites, recorder_cursor_plural(missing->sites));
-	recorder_cursor_lists(json, missing);
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
+		recorder_note(notes,
+			      "%zu more process%s: not all of their buffers are listed; the sums "
+			      "are of all",
+			      missing->lists - told, recorder_cursor_plural(missing->lists - told));
 }

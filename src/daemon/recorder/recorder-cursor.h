@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct emit;
 struct store_cursor;
 
 #define RECORDER_CURSOR_SIZE 48 /* two numbers of 16 digits and what is between */
@@ -31,6 +30,13 @@ struct recorder_missing {
 	} told[RECORDER_MISSING_TOLD];
 };
 
-/* The end of a document that is a page: whether it is exact, where the next one begins, notes. */
-void recorder_cursor_end(struct emit *json, const struct store_cursor *next,
-			 const struct recorder_missing *missing);
+/* What people should know of it, for the document. */
+struct recorder_notes {
+	const char *texts[RECORDER_MISSING_TOLD + 3];
+	size_t count;
+
+	/* Private. */
+	char room[RECORDER_MISSING_TOLD + 3][192];
+};
+
+void recorder_cursor_notes(const struct recorder_missing *missing, struct recorder_notes *notes);

@@ -13,21 +13,16 @@
 
 #include "answers/incidents.h"
 #include "base/cleanup.h"
-#include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
 #include "model/types.h"
 
+/* Of a failed allocation, and perhaps of an overlap, holders and sites were awaited. */
 static void recorder_close_incident(struct recorder_writing *writing)
 {
-	if (!writing->is_open)
-		return;
-	if ((writing->is_failure || writing->is_overlap) && writing->part == RECORDER_NOTHING)
-		recorder_writing_open(writing, RECORDER_HOLDERS);
-	if (writing->is_failure && writing->part == RECORDER_HOLDERS)
-		recorder_writing_open(writing, RECORDER_SITES);
-	recorder_writing_open(writing, RECORDER_NOTHING);
-	emit_close_object(writing->json);
-	writing->is_open = false;
+	const struct incident_row rest = {.has_sites = writing->is_failure};
+
+	if (writing->row.list)
+		fields_put_part(writing->json, &writing->row, &rest, NULL);
 }
 
 /* How often and when: of the process that was asked for, else of all at that call site. */
@@ -67,20 +62,28 @@ static size_t recorder_incident_devices(const char *text, uint64_t devices[BOOK_
 	return count;
 }
 
-static void recorder_incident_put(const struct recorder_writing *writing,
+/* As far as it is known before its holders. */
+static void recorder_incident_put(struct recorder_writing *writing,
 				  const struct store_incident *incident, bool is_leak,
 				  const struct snapshot_incident *example)
 {
+	char path[RECORDER_PATH];
 	uint64_t devices[BOOK_DEVICES];
 	struct incident_room room;
 	struct incident_row row = incident_row_of(writing->snapshot, example, &room);
 
+	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
 	row.processes = writing->is_of_process ? 1 : incident->site.processes;
 	row.has_devices = !is_leak;
 	row.devices = devices;
 	row.device_count = recorder_incident_devices(incident->site.devices, devices);
-	fields_put(writing->json, incident_facts, &row);
-	fields_put(writing->json, incident_spread, &row);
+	row.has_recording = writing->is_failure;
+	if (row.has_recording)
+		row.recording = recorder_writing_recording(writing, &incident->process,
+							   FLIGHT_FILES_FAILED, path);
+	row.has_holders = writing->is_failure || strcmp(incident->site.kind, "overlap") == 0;
+	writing->row = (struct fields_part){.next = incident_fields};
+	fields_put_part(writing->json, &writing->row, &row, row.has_holders ? "holders" : NULL);
 }
 
 static int recorder_incident(void *context, const struct store_incident *incident)
@@ -105,13 +108,7 @@ static int recorder_incident(void *context, const struct store_incident *inciden
 		return r;
 	row.process = 0;
 	recorder_incident_figures(writing, incident, is_leak, &row);
-	emit_open_object(writing->json, NULL);
 	recorder_incident_put(writing, incident, is_leak, &row);
-	writing->is_open = true;
-	writing->is_failure = strcmp(incident->site.kind, "alloc_failed") == 0;
-	if (writing->is_failure)
-		recorder_writing_recording(writing, &incident->process, FLIGHT_FILES_FAILED);
-	writing->is_overlap = strcmp(incident->site.kind, "overlap") == 0;
 	return 0;
 }
 
@@ -128,23 +125,20 @@ static int recorder_incident_holder(void *context, const struct store_holder *ho
 		.buffers = holder->buffers,
 	};
 
-	if (!writing->is_open || (!writing->is_failure && !writing->is_overlap))
-		return 0;
-	recorder_writing_open(writing, RECORDER_HOLDERS);
-	fields_put_row(writing->json, incident_holders, &row);
+	if (writing->row.list)
+		fields_put_row(writing->json, incident_holders, &row);
 	return 0;
 }
 
 static int recorder_incident_site(void *context, const struct store_part *part)
 {
+	static const struct incident_row rest;
 	struct recorder_writing *writing = context;
 
 	/* They are over all processes, and names are details: not for who may see only some. */
-	if (!writing->is_open || !writing->is_failure || writing->scope->sees.may_see)
+	if (!writing->row.list || !writing->is_failure || writing->scope->sees.may_see)
 		return 0;
-	if (writing->part == RECORDER_NOTHING)
-		recorder_writing_open(writing, RECORDER_HOLDERS);
-	recorder_writing_open(writing, RECORDER_SITES);
+	fields_put_part(writing->json, &writing->row, &rest, "sites");
 	recorder_writing_site(writing->json, part, false);
 	return 0;
 }

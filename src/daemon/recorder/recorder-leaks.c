@@ -8,18 +8,23 @@
 #include <errno.h>
 
 #include "answers/buffers.h"
-#include "answers/document.h"
 #include "answers/ended.h"
 #include "base/cleanup.h"
-#include "base/emit.h"
 #include "daemon/recorder/recorder-writing.h"
+
+static const char recorder_buffers[] = "buffers";
+static const struct leaks_row recorder_rest; /* of a leak: its lists */
 
 static void recorder_open_leak(struct recorder_writing *writing)
 {
 	const struct store_leak *leak = &writing->leak;
+	char path[RECORDER_PATH];
 	struct ended_room room;
 	struct leaks_row row = {
 		.ended = ended_row_of(&writing->snapshot->processes[0], &leak->ending, &room),
+		.has_recording = true,
+		.recording = recorder_writing_recording(writing, &leak->process, FLIGHT_FILES_ENDED,
+							path),
 		.listed = leak->listed,
 		.offset = leak->offset,
 		.is_totals_only = leak->buffers == 0,
@@ -27,13 +32,10 @@ static void recorder_open_leak(struct recorder_writing *writing)
 
 	row.ended.bytes = leak->bytes;
 	row.ended.buffers = leak->buffers;
-	emit_open_object(writing->json, NULL);
-	fields_put(writing->json, ended_facts, &row.ended);
-	recorder_writing_recording(writing, &leak->process, FLIGHT_FILES_ENDED);
-	fields_put(writing->json, leaks_facts, &row);
+	writing->row = (struct fields_part){.next = leaks_fields};
+	fields_put_part(writing->json, &writing->row, &row, "sites");
 	writing->missing.totals_only += row.is_totals_only;
 	writing->site_buffers = 0;
-	writing->is_open = true;
 }
 
 /* Notes what the report has lost. */
@@ -57,16 +59,10 @@ static void recorder_miss(struct recorder_writing *writing)
 
 static void recorder_close_leak(struct recorder_writing *writing)
 {
-	if (!writing->is_open)
+	if (!writing->row.list)
 		return;
 	recorder_miss(writing);
-	if (writing->part != RECORDER_BUFFERS) {
-		recorder_writing_open(writing, RECORDER_SITES);
-		recorder_writing_open(writing, RECORDER_BUFFERS);
-	}
-	recorder_writing_open(writing, RECORDER_NOTHING);
-	emit_close_object(writing->json);
-	writing->is_open = false;
+	fields_put_part(writing->json, &writing->row, &recorder_rest, NULL);
 }
 
 static int recorder_leak(void *context, const struct store_leak *leak)
@@ -92,10 +88,9 @@ static int recorder_leak_site(void *context, const struct store_part *part)
 {
 	struct recorder_writing *writing = context;
 
-	if (!writing->is_open)
+	if (!writing->row.list)
 		return 0;
 	writing->site_buffers += part->buffers;
-	recorder_writing_open(writing, RECORDER_SITES);
 	recorder_writing_site(writing->json, part, true);
 	return 0;
 }
@@ -112,18 +107,15 @@ static int recorder_leak_buffer(void *context, const struct snapshot_buffer *buf
 		return 0;
 	r = recorder_writing_check_room(writing);
 	/* Where a page ends is told by the place in the list, so one that ends there has a row. */
-	if (r > 0 && writing->part != RECORDER_BUFFERS)
+	if (r > 0 && writing->row.list != recorder_buffers)
 		r = 0;
 	if (r == 0)
 		r = recorder_writing_device(writing, buffer->device, device_uid);
 	if (r != 0)
 		return r;
-	if (!writing->is_open)
+	if (!writing->row.list)
 		recorder_open_leak(writing);
-	if (writing->part != RECORDER_BUFFERS) {
-		recorder_writing_open(writing, RECORDER_SITES);
-		recorder_writing_open(writing, RECORDER_BUFFERS);
-	}
+	fields_put_part(writing->json, &writing->row, &recorder_rest, recorder_buffers);
 	row.process = 0;
 	buffers_put_row(writing->json, writing->snapshot, &row);
 	return 0;

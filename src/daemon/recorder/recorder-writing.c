@@ -5,7 +5,6 @@
 #include "daemon/recorder/recorder-writing.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,23 +78,6 @@ int recorder_writing_check_room(struct recorder_writing *writing)
 	return 0;
 }
 
-void recorder_writing_open(struct recorder_writing *writing, enum recorder_part part)
-{
-	static const char *const names[] = {
-		[RECORDER_SITES] = "sites",
-		[RECORDER_BUFFERS] = "buffers",
-		[RECORDER_HOLDERS] = "holders",
-	};
-
-	if (writing->part == part)
-		return;
-	if (writing->part != RECORDER_NOTHING)
-		emit_close_array(writing->json);
-	if (part != RECORDER_NOTHING)
-		emit_open_array(writing->json, names[part]);
-	writing->part = part;
-}
-
 /* Splits a list of texts in place. Returns how many there are, at most @max. */
 static size_t recorder_split(char *list, const char **texts, size_t max)
 {
@@ -119,22 +101,21 @@ static struct call_site recorder_name(const char *text, const char *phase)
 	return name;
 }
 
-void recorder_writing_recording(const struct recorder_writing *writing,
-				const struct store_process *process, enum flight_files_why why)
+const char *recorder_writing_recording(const struct recorder_writing *writing,
+				       const struct store_process *process,
+				       enum flight_files_why why, char ret_path[RECORDER_PATH])
 {
 	const struct flight_files_owner owner = {
 		.user = process->user_id,
 		.process = process->id,
 	};
-	char path[PATH_MAX + FLIGHT_FILES_NAME_SIZE], name[FLIGHT_FILES_NAME_SIZE];
+	char name[FLIGHT_FILES_NAME_SIZE];
 	const char *state = writing->scope->state;
 
-	if (!state || !flight_files_find(state, &owner, why, process->start_ns, name)) {
-		emit_null(writing->json, "recording");
-		return;
-	}
-	(void)snprintf(path, sizeof(path), "%s/%s", state, name);
-	emit_string(writing->json, "recording", path);
+	if (!state || !flight_files_find(state, &owner, why, process->start_ns, name))
+		return NULL;
+	(void)snprintf(ret_path, RECORDER_PATH, "%s/%s", state, name);
+	return ret_path;
 }
 
 void recorder_writing_site(struct emit *json, const struct store_part *part, bool of_leak)
@@ -213,6 +194,33 @@ static int recorder_page_rows(struct store_reader *reader, const struct store_fi
 	return r;
 }
 
+#define ROW struct recorder_writing
+
+static void recorder_page_put(struct emit *json, const struct recorder_page *page,
+			      const struct recorder_writing *writing,
+			      const struct store_cursor *next)
+{
+	const struct field members[] = {
+		FIELD(page->list, RAW, text),
+		FIELD("hidden", NUMBER, hidden),
+		FIELD_END,
+	};
+	const struct document document = {
+		.schema = page->schema, .members = members, .has = DOCUMENT_LIST};
+	char text[RECORDER_CURSOR_SIZE];
+	struct recorder_notes notes;
+	struct document_about about = {
+		.time_ns = clock_ns(CLOCK_REALTIME),
+		.next = recorder_cursor_write(next, text),
+		.notes = notes.texts,
+	};
+
+	recorder_cursor_notes(&writing->missing, &notes);
+	about.note_count = notes.count;
+	about.is_partial = notes.count > 0;
+	document_put_about(json, &document, &about, writing);
+}
+
 int recorder_writing_page(struct store_reader *reader, const struct query *query,
 			  const struct recorder_scope *scope, const struct recorder_page *page,
 			  struct emit *json)
@@ -222,11 +230,10 @@ int recorder_writing_page(struct store_reader *reader, const struct query *query
 	CLEANUP_FREE char *text = NULL;
 	struct store_filter filter;
 	struct store_cursor next;
-	uint64_t hidden = 0;
 	int r = recorder_filter(query, scope, &filter);
 
 	if (r == 0 && scope->sees.may_see)
-		r = page->hidden(reader, &scope->sees, &hidden);
+		r = page->hidden(reader, &scope->sees, &writing.hidden);
 	if (r < 0)
 		return r;
 	writing.is_of_process = filter.pid != 0;
@@ -236,9 +243,7 @@ int recorder_writing_page(struct store_reader *reader, const struct query *query
 	r = recorder_page_rows(reader, &filter, &writing, page, &next, &text);
 	if (r < 0)
 		return r;
-	document_open(json, page->schema, clock_ns(CLOCK_REALTIME));
-	emit_raw(json, page->list, text);
-	emit_u64(json, "hidden", hidden);
-	recorder_cursor_end(json, &next, &writing.missing);
+	writing.text = text;
+	recorder_page_put(json, page, &writing, &next);
 	return 0;
 }

@@ -4,16 +4,18 @@
 /*
  * Writing rows of the past while they come out of the database; for the files that make such
  * documents. A row of a document is begun by one callback, goes on with others and is ended by the
- * next: what is open is remembered here.
+ * next.
  *
  * Each row's process is put into a small snapshot of its own, so that buffers and incidents of the
  * past are written by the same functions as those of the present.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answers/fields.h"
 #include "daemon/flight/flight-files.h"
 #include "daemon/recorder/recorder-cursor.h"
 #include "daemon/recorder/recorder-documents.h"
@@ -21,27 +23,23 @@
 #include "model/snapshot.h"
 #include "store/store.h"
 
-/* What a row has open. */
-enum recorder_part {
-	RECORDER_NOTHING,
-	RECORDER_SITES,
-	RECORDER_BUFFERS,
-	RECORDER_HOLDERS,
-};
+#define RECORDER_PATH (PATH_MAX + FLIGHT_FILES_NAME_SIZE)
 
 struct recorder_writing {
 	struct emit *json;
 	const struct recorder_scope *scope;
-	size_t rows;  /* so far, of either kind */
-	bool is_open; /* a row is */
-	enum recorder_part part;
-	bool is_failure;                 /* the row is of a failed allocation */
-	bool is_overlap;                 /* or of an overlap */
+	size_t rows;                     /* so far, of either kind */
+	struct fields_part row;          /* the one that goes on, if any */
+	bool is_failure;                 /* it is of a failed allocation */
 	bool is_of_process;              /* one pid was asked for: its times and counts */
 	struct recorder_missing missing; /* so far */
 	uint64_t site_buffers;           /* of the leak so far: buffers of its call sites */
 	struct store_leak leak;          /* the row's; its texts are the snapshot's */
 	struct snapshot *snapshot;
+
+	/* Of a page: */
+	const char *text; /* its rows */
+	uint64_t hidden;
 };
 
 void recorder_writing_deinit(struct recorder_writing *writing);
@@ -57,12 +55,10 @@ int recorder_writing_device(struct recorder_writing *writing, uint32_t device, u
  */
 int recorder_writing_check_room(struct recorder_writing *writing);
 
-/* Ends the list that is open and begins another one. */
-void recorder_writing_open(struct recorder_writing *writing, enum recorder_part part);
-
-/* "recording": the file that the flight recorder has of this process, or null. */
-void recorder_writing_recording(const struct recorder_writing *writing,
-				const struct store_process *process, enum flight_files_why why);
+/* The file that the flight recorder has of this process: @ret_path, or NULL. */
+const char *recorder_writing_recording(const struct recorder_writing *writing,
+				       const struct store_process *process,
+				       enum flight_files_why why, char ret_path[RECORDER_PATH]);
 
 /* A call site. @of_leak: with what only those of leaks have. */
 void recorder_writing_site(struct emit *json, const struct store_part *part, bool of_leak);
