@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/ended.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -48,20 +49,18 @@ void watch_unseen_put(FILE *out, uint32_t pid, const char *comm)
 	(void)fputs(") ended before it could be followed\n", out);
 }
 
-static int unseen_row(void *context, const json_t *row)
+static int unseen_row(void *context, const void *row)
 {
 	const struct unseen_context *asked = context;
-	uint32_t pid = (uint32_t)daemon_pages_number(row, "pid");
-	const char *source = daemon_pages_text(row, "source");
-	const char *comm = daemon_pages_text(row, "comm");
+	const struct ended_row *ended = row;
 
 	/* Others keep no book, so their events are never shown. */
-	if (!source || strcmp(source, "book") != 0 || !filter_wants_pid(asked->filter, pid) ||
-	    daemon_pages_number(row, "ended_ns") < asked->unseen->since_ns ||
-	    unseen_knows(asked->unseen, pid))
+	if (!ended->source || strcmp(ended->source, "book") != 0 ||
+	    !filter_wants_pid(asked->filter, ended->pid) ||
+	    ended->ended_ns < asked->unseen->since_ns || unseen_knows(asked->unseen, ended->pid))
 		return 0;
-	watch_unseen_add(asked->unseen, pid);
-	watch_unseen_put(stderr, pid, comm ? comm : "?");
+	watch_unseen_add(asked->unseen, ended->pid);
+	watch_unseen_put(stderr, ended->pid, ended->comm ? ended->comm : "?");
 	return 0;
 }
 
@@ -81,6 +80,6 @@ void watch_unseen_tell(struct watch_unseen *unseen, struct daemon_client *remote
 	if (!remote || now < unseen->next_ns)
 		return;
 	unseen->next_ns = now + UNSEEN_EVERY_NS;
-	if (daemon_pages_rows(remote, &query, unseen_row, &context, NULL) != 0)
+	if (daemon_pages_each(remote, &query, unseen_row, &context, NULL) != 0)
 		unseen->next_ns = now + UNSEEN_PAUSE_NS;
 }
