@@ -101,6 +101,11 @@ static const void *leaks_buffer(const void *row, size_t *at, void *room)
 	return NULL;
 }
 
+const struct field leaks_buffers[] = {
+	FIELD_MADE("buffers", leaks_buffer, buffers_fields),
+	FIELD_END,
+};
+
 const struct field leaks_fields[] = {
 	FIELD_MORE_OF(ended, ended_facts),
 	FIELD("recording", TEXT, recording, .absent = FIELD_EITHER,
@@ -203,10 +208,19 @@ const char *ended_words(const struct ended_row *row, bool is_short, char ret_tex
 	return ret_text;
 }
 
-void ended_put_exit(struct emit *json, const struct ending *ending)
+void leaks_row_count(struct leaks_row *row, const struct snapshot *snapshot, uint32_t process,
+		     uint64_t most)
 {
-	struct ended_room room;
-	const struct ended_row row = {.exit = ended_exit_of(ending, &room)};
-
-	fields_put(json, &ended_facts[ARRAY_SIZE(ended_facts) - 2], &row);
+	row->snapshot = snapshot;
+	row->process = process;
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		if (snapshot->buffers[i].process != process)
+			continue;
+		row->ended.bytes += snapshot->buffers[i].size;
+		row->ended.buffers++;
+		if (row->listed >= most)
+			continue;
+		row->listed++;
+		row->buffers_end = i + 1;
+	}
 }

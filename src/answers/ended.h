@@ -41,7 +41,7 @@ struct leaks_row {
 	const struct site_row *sites;
 	size_t site_count;
 
-	/* Those of @process before an end in a snapshot are its buffers, if no code writes them. */
+	/* Its buffers are those of a process before an end in a snapshot, if no code writes them. */
 	const struct snapshot *snapshot;
 	size_t buffers_end;
 	uint32_t process;
@@ -55,6 +55,7 @@ struct ended_room {
 extern const struct field ended_exit_fields[];
 extern const struct field ended_fields[];
 extern const struct field leaks_fields[];
+extern const struct field leaks_buffers[]; /* "buffers" alone */
 extern const struct document ended_document, leaks_document;
 
 struct ended_row ended_row_of(const struct snapshot_process *process, const struct ending *ending,
@@ -70,5 +71,6 @@ const char *ended_words(const struct ended_row *row, bool is_short, char ret_tex
 /* NULL if it is not known. */
 const struct ended_exit *ended_exit_of(const struct ending *ending, struct ended_room *room);
 
-/* "exit" alone, as other documents have it. */
-void ended_put_exit(struct emit *json, const struct ending *ending);
+/* Its buffers are those of a process in a snapshot: adds them up, and lists the first @most. */
+void leaks_row_count(struct leaks_row *row, const struct snapshot *snapshot, uint32_t process,
+		     uint64_t most);

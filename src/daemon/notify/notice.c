@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers/buffers.h"
 #include "answers/document.h"
 #include "answers/ended.h"
 #include "answers/incidents.h"
@@ -222,39 +221,48 @@ static void notice_leak_text(FILE *out, const struct snapshot *snapshot,
 			notice->buffers - shown, notice->pid);
 }
 
-static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
-			     const struct notice *notice, uint32_t process,
-			     const struct ending *ending)
+struct notice_leak {
+	const char *kind;
+	struct leaks_row leak;
+	bool is_partial;
+};
+
+#define ROW struct notice_leak
+
+static const struct field notice_leak_fields[] = {
+	FIELD("kind", TEXT, kind),
+	FIELD("time_ns", TIME, leak.ended.ended_ns),
+	FIELD("last_ns", TIME, leak.ended.ended_ns),
+	FIELD("pid", SHORT, leak.ended.pid),
+	FIELD("comm", TEXT, leak.ended.comm),
+	FIELD("user_id", SHORT, leak.ended.user_id),
+	FIELD("how", TEXT, leak.ended.how),
+	FIELD_POINTED("exit", leak.ended.exit, ended_exit_fields),
+	/* Twice: as in reports of exited processes, and as in incidents, whose readers expect it. */
+	FIELD("bytes", BYTES, leak.ended.bytes),
+	FIELD("size", BYTES, leak.ended.bytes),
+	FIELD("count", NUMBER, leak.ended.buffers),
+	FIELD_MORE_OF(leak, leaks_buffers),
+	FIELD("complete", NOT, is_partial),
+	FIELD_END,
+};
+
+static void notice_leak_json(FILE *out, const struct notice *notice, const struct leaks_row *leak,
+			     const struct snapshot_process *process, const struct ending *ending)
 {
 	struct emit emit = EMIT_INIT(out);
-	size_t shown = 0;
+	struct ended_room room;
+	struct notice_leak row = {.kind = "leak", .leak = *leak};
+	struct ended_row *ended = &row.leak.ended;
 
-	emit_open_object(&emit, NULL);
-	emit_string(&emit, "kind", "leak");
-	emit_u64(&emit, "time_ns", ending->ended_ns);
-	emit_u64(&emit, "last_ns", ending->ended_ns);
-	emit_u64(&emit, "pid", notice->pid);
-	emit_string(&emit, "comm", notice->comm);
-	emit_u64(&emit, "user_id", notice->user);
-	emit_string(&emit, "how", ending->execed ? "execed" : ending->closed ? "closed" : "died");
-	ended_put_exit(&emit, ending);
-	/*
-	 * Twice: "bytes" as in reports of exited processes, "size" as in incidents, whose readers
-	 * expect it.
-	 */
-	emit_u64(&emit, "bytes", notice->bytes);
-	emit_u64(&emit, "size", notice->bytes);
-	emit_u64(&emit, "count", notice->buffers);
-	emit_open_array(&emit, "buffers");
-	for (size_t i = 0; i < snapshot->buffer_count && shown < NOTICE_BUFFERS_MAX; i++) {
-		if (snapshot->buffers[i].process != process)
-			continue;
-		buffers_put_row(&emit, snapshot, &snapshot->buffers[i]);
-		shown++;
-	}
-	emit_close_array(&emit);
-	emit_bool(&emit, "complete", !notice->is_totals_only && shown == notice->buffers);
-	emit_close_object(&emit);
+	*ended = ended_row_of(process, ending, &room);
+	ended->comm = notice->comm;
+	ended->bytes = notice->bytes;
+	ended->buffers = notice->buffers;
+	if (ended->execed)
+		ended->how = "execed";
+	row.is_partial = notice->is_totals_only || leak->listed != notice->buffers;
+	fields_put_row(&emit, notice_leak_fields, &row);
 }
 
 /* The type of all that a process has left; SNAPSHOT_TYPE_NONE = several, or nothing. */
@@ -300,7 +308,7 @@ struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process
 {
 	struct notice *notice = notice_new(&snapshot->processes[process], "leak");
 	const struct snapshot_process *who = &snapshot->processes[process];
-	uint64_t listed = 0;
+	struct leaks_row leak = {0};
 	FILE *json, *text;
 
 	if (!notice)
@@ -312,21 +320,20 @@ struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		if (snapshot->buffers[i].process != process)
 			continue;
-		if (listed == 0) {
-			notice->device = snapshot->buffers[i].device;
-			notice_set_stack(notice, snapshot->buffers[i].stack);
-		}
-		listed++;
+		notice->device = snapshot->buffers[i].device;
+		notice_set_stack(notice, snapshot->buffers[i].stack);
+		break;
 	}
 	/* If there are very many, the snapshot has only the largest; the counters cover all. */
+	leaks_row_count(&leak, snapshot, process, NOTICE_BUFFERS_MAX);
 	snapshot_process_totals(who, &notice->bytes, &notice->buffers);
-	notice->buffers = bits_max(notice->buffers, listed);
+	notice->buffers = bits_max(notice->buffers, leak.ended.buffers);
 	notice->dead.pid = notice->pid;
 	notice_count_dead(&notice->dead, who);
 	json = open_memstream(&notice->json, &notice->json_length);
 	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {
-		notice_leak_json(json, snapshot, notice, process, ending);
+		notice_leak_json(json, notice, &leak, who, ending);
 		notice_leak_text(text, snapshot, notice, process);
 	}
 	return notice_finish(notice, json, text);

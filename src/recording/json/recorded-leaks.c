@@ -41,22 +41,6 @@ static size_t recorded_leaks_sites(const struct recorded_leaks *leaks, uint32_t 
 	return count;
 }
 
-static void recorded_leaks_buffers(const struct recorded_leaks *leaks, struct leaks_row *row)
-{
-	bool is_limited = leaks->query->given & QUERY_BUFFERS;
-
-	for (size_t i = 0; i < leaks->snapshot->buffer_count; i++) {
-		if (leaks->snapshot->buffers[i].process != row->process)
-			continue;
-		row->ended.bytes += leaks->snapshot->buffers[i].size;
-		row->ended.buffers++;
-		if (is_limited && row->listed >= leaks->query->buffers_max)
-			continue;
-		row->listed++;
-		row->buffers_end = i + 1;
-	}
-}
-
 static const void *recorded_leaks_each(const void *context, size_t *at, void *room)
 {
 	return recorded_leaks_next(context, at, room);
@@ -76,11 +60,11 @@ const struct leaks_row *recorded_leaks_next(const struct recorded_leaks *leaks, 
 			continue;
 		*row = (struct leaks_row){
 			.ended = ended_row_of(process, &ending, &room->ended),
-			.snapshot = leaks->snapshot,
-			.process = index,
 			.sites = leaks->rows,
 		};
-		recorded_leaks_buffers(leaks, row);
+		leaks_row_count(row, leaks->snapshot, index,
+				leaks->query->given & QUERY_BUFFERS ? leaks->query->buffers_max
+								    : UINT64_MAX);
 		if (!row->ended.buffers)
 			continue;
 		row->site_count = recorded_leaks_sites(leaks, index);
