@@ -24,6 +24,12 @@ struct document_scope {
 	bool counters;
 };
 
+/* Of a struct snapshot_device. */
+extern const struct field document_device[];
+
+/* Of a struct process_id: what readers need of a process. */
+extern const struct field document_process_id[];
+
 /* Of "processes". */
 const void *document_each_process(const void *context, size_t *at, void *room);
 extern const struct field document_smi_process[];

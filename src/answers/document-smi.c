@@ -160,7 +160,7 @@ static const struct field document_device_memory[] = {
 #undef ROW
 #define ROW struct snapshot_device
 
-static const struct field document_device[] = {
+const struct field document_device[] = {
 	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	FIELD_OR_NULL("uid", HEX, unique_id),
 	FIELD_OR_NULL("arch", TEXT, arch),
@@ -185,6 +185,14 @@ static const struct field document_device[] = {
 	FIELD_CODED("limits", smi_put_limits, .fields = smi_limits_shape),
 	FIELD_CODED("telemetry", smi_put_telemetry, .fields = smi_telemetry_shape),
 	FIELD_BY_TYPE("memory", memory, document_device_memory),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct process_id
+
+const struct field document_process_id[] = {
+	FIELD("pid", SHORT, pid),
 	FIELD_END,
 };
 
@@ -284,9 +292,9 @@ void document_smi(struct emit *json, const struct snapshot *snapshot, const stru
 }
 
 #undef ROW
-#define ROW struct snapshot_device
+#define ROW struct snapshot_card
 
-static const struct field document_card[] = {
+const struct field cards_fields[] = {
 	FIELD("number", SHORT, number),
 	FIELD_OR_NULL("bus", TEXT, bus),
 	FIELD_OR_NULL("uid", HEX, unique_id),
@@ -299,18 +307,12 @@ static const struct field document_card[] = {
 	FIELD_END,
 };
 
-struct cards_stale {
-	const struct process_id *process;
-	uint32_t device;
-	const char *bus;
-};
-
 #undef ROW
-#define ROW struct cards_stale
+#define ROW struct snapshot_left
 
-static const struct field cards_stale_fields[] = {
-	FIELD_VIA(process, struct process_id, "pid", SHORT, pid, .least = 1),
-	FIELD_VIA(process, struct process_id, "start_ticks", NUMBER, start_ticks),
+const struct field cards_stale_fields[] = {
+	FIELD("pid", SHORT, process.pid, .least = 1),
+	FIELD("start_ticks", NUMBER, process.start_ticks),
 	FIELD("device", SHORT, device),
 	FIELD_OR_NULL("bus", TEXT, bus),
 	FIELD_END,
@@ -327,8 +329,8 @@ static void cards_put_stale(struct emit *json, const char *key, const void *row)
 
 		for (size_t k = 0; process->alive && k < process->part_count; k++) {
 			const struct snapshot_part *part = &process->parts[k];
-			const struct cards_stale stale = {
-				.process = &process->id,
+			const struct snapshot_left stale = {
+				.process = process->id,
 				.device = part->device,
 				.bus = snapshot->devices[part->row].bus,
 			};
@@ -343,13 +345,24 @@ static void cards_put_stale(struct emit *json, const char *key, const void *row)
 static const void *cards_each(const void *context, size_t *at, void *room)
 {
 	const struct snapshot *snapshot = context;
+	struct snapshot_card *card = room;
 
-	(void)room;
 	while (*at < snapshot->device_count) {
 		const struct snapshot_device *device = &snapshot->devices[(*at)++];
 
-		if (device->condition.state != SNAPSHOT_STATE_UNKNOWN)
-			return device;
+		if (device->condition.state == SNAPSHOT_STATE_UNKNOWN)
+			continue;
+		*card = (struct snapshot_card){
+			.number = device->number,
+			.unique_id = device->unique_id,
+			.serial = device->serial,
+			.arch = device->arch,
+			.card = device->card,
+			.bus = device->bus,
+			.firmware = device->firmware,
+			.condition = device->condition,
+		};
+		return card;
 	}
 	return NULL;
 }
@@ -360,7 +373,7 @@ static const struct field cards_stale_list[] = {
 };
 
 static const struct field cards_members[] = {
-	FIELD_MADE("cards", cards_each, document_card),
+	FIELD_MADE("cards", cards_each, cards_fields),
 	FIELD_CODED("stale", cards_put_stale, .fields = cards_stale_list),
 	FIELD_END,
 };

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "answers/answers.h"
+#include "answers/document-processes.h"
+#include "answers/document.h"
+#include "answers/session.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -21,6 +23,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "model/query.h"
+#include "model/snapshot.h"
 #include "source/daemon-client/daemon-client.h"
 
 #define OPEN_CODE_LENGTH 64u
@@ -44,35 +47,31 @@ static int open_query(const struct open_wish *wish, struct query *ret_query)
 }
 
 /* The page of a process or a device, as the dashboard names it after "#/". False: there is none. */
-static bool open_find_place(const json_t *smi, const char *wanted, char *ret_place)
+static bool open_find_place(const json_t *smi, const char *wanted, char ret_place[OPEN_PLACE_SIZE])
 {
-	const json_t *row;
+	struct snapshot_device device;
+	struct process_id process;
 	uint64_t number = 0;
 	bool is_number = text_parse_u64(wanted, &number) == 0;
-	size_t i;
+	char uid[24];
 
-	json_array_foreach(json_object_get(smi, "processes"), i, row)
-	{
-		if (is_number && daemon_pages_number(row, "pid") == number) {
+	for (size_t at = 0; document_next(smi, "processes", &at, document_process_id, &process,
+					  sizeof(process));) {
+		if (is_number && process.pid == number) {
 			(void)snprintf(ret_place, OPEN_PLACE_SIZE, "/process/%" PRIu64,
 				       number); /* fits */
 			return true;
 		}
 	}
-	json_array_foreach(json_object_get(smi, "devices"), i, row)
-	{
-		const char *uid = daemon_pages_text(row, "uid");
-
-		if (uid && strspn(uid, "0123456789abcdefx") != strlen(uid))
-			uid = NULL; /* not of our making */
-		if (!(uid && strcmp(uid, wanted) == 0) &&
-		    !(is_number && daemon_pages_number(row, "device") == number))
+	for (size_t at = 0;
+	     document_next(smi, "devices", &at, document_device, &device, sizeof(device));) {
+		(void)snprintf(uid, sizeof(uid), "0x%" PRIx64, device.unique_id); /* fits */
+		if (!(device.unique_id && strcmp(uid, wanted) == 0) &&
+		    !(is_number && device.device == number))
 			continue;
-		if (uid)
-			(void)snprintf(ret_place, OPEN_PLACE_SIZE, "/device/%s", uid); /* fits */
-		else
-			(void)snprintf(ret_place, OPEN_PLACE_SIZE, "/device/%" PRIu64,
-				       number); /* fits */
+		if (!device.unique_id)
+			(void)snprintf(uid, sizeof(uid), "%" PRIu64, number);  /* fits */
+		(void)snprintf(ret_place, OPEN_PLACE_SIZE, "/device/%s", uid); /* fits */
 		return true;
 	}
 	return false;
@@ -81,18 +80,15 @@ static bool open_find_place(const json_t *smi, const char *wanted, char *ret_pla
 /* Returns 0 or an exit code, after the reason was told. */
 static int open_choose(struct daemon_client *remote, const char *wanted, char *ret_place)
 {
-	CLEANUP(daemon_pages_unload) json_t *smi = NULL;
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
+	CLEANUP(document_unload) json_t *smi = NULL;
 	int r;
 
 	*ret_place = '\0';
 	if (!wanted)
 		return 0;
-	r = daemon_client_get(remote, answers[ANSWERS_SMI].path, NULL, &text, &length);
+	r = daemon_pages_ask(remote, ANSWERS_SMI, NULL, &smi);
 	if (r != 0)
 		return daemon_pages_fail("open", remote, r);
-	smi = daemon_pages_load(text, length);
 	if (open_find_place(smi, wanted, ret_place))
 		return 0;
 	fputs("ttmem open: there is neither a process nor a device \"", stderr);
@@ -112,37 +108,34 @@ static bool open_is_link(const char *url, const char *code)
 
 static int open_answer(const struct open_wish *wish, const json_t *answer, const char *place)
 {
-	const char *url = daemon_pages_text(answer, "url");
-	const char *code = daemon_pages_text(answer, "code");
-	const char *user = daemon_pages_text(answer, "user");
 	char link[OPEN_LINK_SIZE];
+	struct open_row row;
 
-	if (!open_is_link(url, code)) {
+	(void)fields_take(answer, open_document.members, &row, NULL); /* needs no memory */
+	if (!open_is_link(row.url, row.code)) {
 		fputs("ttmem open: the answer of ttmemd makes no sense\n", stderr);
 		return COMMAND_FAILED;
 	}
-	(void)snprintf(link, sizeof(link), "%s#/open/%s%s", url, code, place); /* fits */
+	(void)snprintf(link, sizeof(link), "%s#/open/%s%s", row.url, row.code, place); /* fits */
 	puts(link);
 	if (fflush(stdout) != 0)
 		return output_finish();
 	if (isatty(STDERR_FILENO)) {
 		fprintf(stderr, "It works once, within %" PRIu64 " s, and signs the browser in as ",
-			daemon_pages_number(answer, "seconds"));
-		text_put(stderr, user ? user : "?");
+			row.seconds);
+		text_put(stderr, row.session.user ? row.session.user : "?");
 		fputs(".\n", stderr);
 	}
 	if (!wish->print)
-		browser_open("open", link, (uint32_t)daemon_pages_number(answer, "browser_id"));
+		browser_open("open", link, row.browser_id);
 	return output_finish();
 }
 
 static int open_ask(const struct open_wish *wish, const struct query *query)
 {
 	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
-	CLEANUP(daemon_pages_unload) json_t *answer = NULL;
-	CLEANUP_FREE char *text = NULL;
+	CLEANUP(document_unload) json_t *answer = NULL;
 	char place[OPEN_PLACE_SIZE];
-	size_t length;
 	int r = daemon_client_new(&remote);
 
 	if (r < 0)
@@ -150,10 +143,9 @@ static int open_ask(const struct open_wish *wish, const struct query *query)
 	r = open_choose(remote, wish->place, place);
 	if (r != 0)
 		return r;
-	r = daemon_client_get(remote, answers[ANSWERS_OPEN].path, query, &text, &length);
+	r = daemon_pages_ask(remote, ANSWERS_OPEN, query, &answer);
 	if (r != 0)
 		return daemon_pages_fail("open", remote, r);
-	answer = daemon_pages_load(text, length);
 	return open_answer(wish, answer, place);
 }
 

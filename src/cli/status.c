@@ -142,7 +142,7 @@ static void status_print(const struct daemon_client *remote, const struct status
 static int status_run(int argc, char **argv)
 {
 	CLEANUP(daemon_client_cleanup) struct daemon_client *remote = NULL;
-	CLEANUP(daemon_pages_unload) json_t *status = NULL;
+	CLEANUP(document_unload) json_t *status = NULL;
 	CLEANUP_FREE char *text = NULL;
 	struct status_row row = {0};
 	bool json = false;
@@ -170,7 +170,7 @@ static int status_run(int argc, char **argv)
 	}
 	if (r != 0)
 		return daemon_pages_fail("status", remote, r);
-	status = daemon_pages_load(text, length);
+	status = document_load(text, length);
 	(void)fields_take(status, status_fields, &row, NULL);
 	if (json)
 		fwrite(text, 1, length, stdout);

@@ -252,14 +252,14 @@ UNIT(numbers_are_exact_and_a_lie_rounds_them)
 {
 	const char *good = "{\"a\":9223372036854775807,\"b\":-1,\"c\":\"x\"}";
 	const char *lie = "{\"a\":18446744073709551615,\"b\":1794787931175428897}";
-	json_t *json = daemon_pages_load(good, strlen(good));
+	json_t *json = document_load(good, strlen(good));
 
 	assert(daemon_pages_number(json, "a") == INT64_MAX && daemon_pages_number(json, "b") == 0);
 	assert(daemon_pages_number(json, "c") == 0 && daemon_pages_number(json, "d") == 0);
-	daemon_pages_unload(&json);
-	json = daemon_pages_load(lie, strlen(lie));
+	document_unload(&json);
+	json = document_load(lie, strlen(lie));
 	assert(daemon_pages_number(json, "a") == UINT64_MAX);
 	assert(daemon_pages_number(json, "b") / 1000 == 1794787931175428); /* rounded to 256 ns */
-	daemon_pages_unload(&json);
-	assert(!daemon_pages_load("{", 1));
+	document_unload(&json);
+	assert(!document_load("{", 1));
 }

@@ -25,20 +25,16 @@
 #define DAEMON_PAGES_NOTES_MAX 100u
 #define DAEMON_PAGES_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII)
 
-json_t *daemon_pages_load(const char *text, size_t length)
+int daemon_pages_ask(struct daemon_client *remote, enum answers_id id, const struct query *query,
+		     json_t **ret_document)
 {
-	json_error_t error;
-	json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, &error);
+	CLEANUP_FREE char *text = NULL;
+	size_t length;
+	int r = daemon_client_get(remote, answers[id].path, query, &text, &length);
 
-	if (!json && json_error_code(&error) == json_error_numeric_overflow)
-		json = json_loadb(text, length, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-	return json;
-}
-
-void daemon_pages_unload(json_t **json)
-{
-	json_decref(*json);
-	*json = NULL;
+	if (r == 0)
+		*ret_document = document_load(text, length);
+	return r;
 }
 
 struct daemon_pages_walk {
@@ -61,7 +57,7 @@ struct daemon_pages_walk {
 /* Lets the last page go. */
 static void daemon_pages_drop(struct daemon_pages_walk *walk)
 {
-	daemon_pages_unload(&walk->page);
+	document_unload(&walk->page);
 	free(walk->text);
 	walk->text = NULL;
 }
@@ -69,7 +65,7 @@ static void daemon_pages_drop(struct daemon_pages_walk *walk)
 static void daemon_pages_walk_deinit(struct daemon_pages_walk *walk)
 {
 	daemon_pages_drop(walk);
-	daemon_pages_unload(&walk->notes);
+	document_unload(&walk->notes);
 	stored_names_free(walk->names);
 }
 
@@ -122,7 +118,7 @@ static int daemon_pages_get(struct daemon_pages_walk *walk, char **ret_text, siz
 /* The page at the cursor. 0, a daemon_client_outcome, or a negative errno: then the page before is still there. */
 static int daemon_pages_page(struct daemon_pages_walk *walk)
 {
-	CLEANUP(daemon_pages_unload) json_t *page = NULL;
+	CLEANUP(document_unload) json_t *page = NULL;
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
 	int r = daemon_pages_get(walk, &text, &length);
@@ -135,7 +131,7 @@ static int daemon_pages_page(struct daemon_pages_walk *walk)
 	}
 	if (r != 0)
 		return r;
-	page = daemon_pages_load(text, length);
+	page = document_load(text, length);
 	if (!json_is_array(json_object_get(page, walk->query->answer->list)) ||
 	    !json_object_get(page, "next"))
 		return daemon_client_reject(walk->remote);
@@ -209,7 +205,7 @@ static void daemon_pages_close_row(struct daemon_pages_walk *walk, FILE *out)
 /* A key as the daemon wrote it, which is escaped again. */
 static void daemon_pages_put_key(const char *key, FILE *out)
 {
-	CLEANUP(daemon_pages_unload) json_t *text = json_string(key);
+	CLEANUP(document_unload) json_t *text = json_string(key);
 
 	daemon_pages_put(text, out);
 	fputc(':', out);

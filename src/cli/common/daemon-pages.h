@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "answers/answers.h"
+#include "answers/document-take.h"
 #include "model/query.h"
 
 struct call_stack;
@@ -54,14 +55,19 @@ int daemon_pages_each(struct daemon_client *remote, const struct daemon_pages_qu
 /* Tells of such rows, which @what names ("leak report"), unless there are none. */
 void daemon_pages_print_hidden(uint64_t hidden, const char *what);
 
-/*
- * Parses a document of the daemon; NULL if it is invalid. Numbers are exact, unless one exceeds
- * 2^63, which only a program that lies about its memory can cause: then all are rounded to 53 bits.
- */
-json_t *daemon_pages_load(const char *text, size_t length);
+/* A document that comes as a whole; NULL if it is invalid. 0, a daemon_client_outcome, or a negative errno. */
+int daemon_pages_ask(struct daemon_client *remote, enum answers_id id, const struct query *query,
+		     json_t **ret_document);
 
-/* For CLEANUP(). */
-void daemon_pages_unload(json_t **json);
+static inline json_t *daemon_pages_load(const char *text, size_t length)
+{
+	return document_load(text, length);
+}
+
+static inline void daemon_pages_unload(json_t **json)
+{
+	document_unload(json);
+}
 
 /* Members of a row; 0 or NULL if missing or of another type. */
 uint64_t daemon_pages_number(const json_t *row, const char *key);

@@ -113,14 +113,10 @@ static void doctor_note_status(struct doctor *doctor, const json_t *document)
 
 int doctor_look_at_daemon(struct doctor *doctor)
 {
-	CLEANUP(daemon_pages_unload) json_t *status = NULL;
+	CLEANUP(document_unload) json_t *status = NULL;
 	struct daemon_client *remote = session_remote(doctor->session);
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-	int r = daemon_client_get(remote, answers[ANSWERS_STATUS].path, NULL, &text, &length);
+	int r = daemon_pages_ask(remote, ANSWERS_STATUS, NULL, &status);
 
-	if (r == 0)
-		status = daemon_pages_load(text, length);
 	if (r < 0)
 		return r;
 	if (status)

@@ -84,7 +84,7 @@ static void report_live_at(const struct snapshot *top, FILE *out)
 {
 	const struct peak_text text = {
 		.out = out, .indent = "  ", .rows = REPORT_PEAK_SITES, .is_over = true};
-	CLEANUP(daemon_pages_unload) json_t *document = NULL;
+	CLEANUP(document_unload) json_t *document = NULL;
 	CLEANUP_FREE char *bytes = NULL;
 	size_t length = 0;
 	FILE *memory = open_memstream(&bytes, &length);
@@ -93,7 +93,7 @@ static void report_live_at(const struct snapshot *top, FILE *out)
 	if (!memory)
 		return;
 	if (peak_put(&json, top, GROUP_SITE) == 0 && fflush(memory) == 0)
-		document = daemon_pages_load(bytes, length);
+		document = document_load(bytes, length);
 	(void)fclose(memory); /* it is in memory, and was flushed */
 	peak_text_put(&text, json_object_get(document, "peaks"));
 }
