@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document-processes.h"
+#include "answers/document-take.h"
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -23,12 +25,11 @@
 #include "cli/common/output.h"
 #include "cli/smi/smi-fleet.h"
 #include "cli/smi/smi-prometheus.h"
-#include "model/merge.h"
+#include "model/snapshot.h"
 #include "model/types.h"
 #include "source/fleet/host-url.h"
 #include "source/fleet/http-fetch.h"
 
-#define HOSTS_SCHEMA "ttmem.smi/1"
 #define HOSTS_VERSION_MAX 9u /* digits */
 
 const struct http_fetch_limits smi_hosts_limits = {
@@ -67,36 +68,16 @@ int smi_hosts_set_prometheus(void *hosts, const char *text)
 	return 0;
 }
 
-/* Invalid and negative numbers are 0. */
-static uint64_t hosts_number(const json_t *object, const char *key)
+static void hosts_print_device(struct smi_fleet *fleet, const char *host,
+			       const struct snapshot_device *device)
 {
-	const json_t *value = json_object_get(object, key);
-
-	return json_is_integer(value) && json_integer_value(value) > 0
-		       ? (uint64_t)json_integer_value(value)
-		       : 0;
-}
-
-static void hosts_print_device(struct smi_fleet *fleet, const char *host, const json_t *device)
-{
-	const json_t *memory = json_object_get(device, "memory");
-	const char *card = json_string_value(json_object_get(device, "card"));
-	const char *arch = json_string_value(json_object_get(device, "arch"));
-	struct smi_fleet_sums sums = {0};
 	char number[24], name[64] = "";
 
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const json_t *one = json_object_get(memory, types_name(type));
-
-		smi_fleet_add(&sums, type, hosts_number(one, "used"),
-			      hosts_number(one, "capacity"));
-		sums.buffers = merge_add(sums.buffers, hosts_number(one, "buffers"));
-	}
-	if (card || arch)
-		snprintf(name, sizeof(name), "%s%s%s", card ? card : "", card && arch ? " " : "",
-			 arch ? arch : "");
-	snprintf(number, sizeof(number), "%" PRIu64, hosts_number(device, "device"));
-	smi_fleet_row(fleet, host, number, name, &sums);
+	if (device->card || device->arch)
+		snprintf(name, sizeof(name), "%s%s%s", device->card ? device->card : "",
+			 device->card && device->arch ? " " : "", device->arch ? device->arch : "");
+	snprintf(number, sizeof(number), "%" PRIu32, device->device);
+	smi_fleet_row(fleet, host, number, name, device);
 }
 
 /* Whether it is our schema in another version. Any other text in a schema is never shown. */
@@ -105,7 +86,7 @@ static bool hosts_is_other_version(const char *schema)
 	const size_t kind = strlen("ttmem.smi/");
 	size_t digits;
 
-	if (!schema || strncmp(schema, HOSTS_SCHEMA, kind) != 0)
+	if (!schema || strncmp(schema, smi_document.schema, kind) != 0)
 		return false;
 	digits = strspn(schema + kind, "0123456789");
 	return digits > 0 && digits <= HOSTS_VERSION_MAX && !schema[kind + digits];
@@ -114,67 +95,111 @@ static bool hosts_is_other_version(const char *schema)
 /* The document of a host; NULL if it is missing or invalid, and then the problem is set. */
 static json_t *hosts_parse(struct http_fetch *fetch)
 {
-	json_t *document = fetch->text ? json_loadb(fetch->text, fetch->length, 0, NULL) : NULL;
-	const char *schema = json_string_value(json_object_get(document, "schema"));
+	json_t *document = fetch->text ? document_load(fetch->text, fetch->length) : NULL;
+	const char *schema = document_schema(document);
 
-	if (schema && strcmp(schema, HOSTS_SCHEMA) == 0)
+	if (schema && strcmp(schema, smi_document.schema) == 0)
 		return document;
 	if (!*fetch->problem && hosts_is_other_version(schema))
 		snprintf(fetch->problem, sizeof(fetch->problem),
 			 "speaks %s, which this ttmem does not know", schema);
 	else if (!*fetch->problem)
 		strcpy(fetch->problem, "its answer is no ttmem.smi");
-	json_decref(document);
+	document_unload(&document);
 	return NULL;
 }
 
 static void hosts_print(const struct smi_hosts *hosts, struct http_fetch *fetches)
 {
 	uint64_t processes = 0, answers = 0;
+	struct snapshot_device device;
+	struct process_id process;
 	struct smi_fleet fleet;
 
 	smi_fleet_begin(&fleet, "CARD");
 	for (size_t i = 0; i < hosts->count; i++) {
-		json_t *document = hosts_parse(&fetches[i]);
-		const json_t *devices = json_object_get(document, "devices");
+		CLEANUP(document_unload) json_t *document = hosts_parse(&fetches[i]);
+		size_t at = 0;
 
-		for (size_t k = 0; k < json_array_size(devices); k++)
-			hosts_print_device(&fleet, hosts->names[i], json_array_get(devices, k));
-		if (!document || json_array_size(devices) == 0)
+		while (document_next(document, "devices", &at, document_device, &device,
+				     sizeof(device)))
+			hosts_print_device(&fleet, hosts->names[i], &device);
+		if (at == 0)
 			smi_fleet_lack(&fleet, hosts->names[i],
 				       document ? "no device in use" : fetches[i].problem);
-		processes += json_array_size(json_object_get(document, "processes"));
+		for (at = 0; document_next(document, "processes", &at, document_process_id,
+					   &process, sizeof(process));)
+			processes++;
 		answers += document != NULL;
-		json_decref(document);
 	}
 	if (smi_fleet_end(&fleet, answers > 0))
 		printf(", %" PRIu64 " process%s\n", processes, processes == 1 ? "" : "es");
 }
 
+struct hosts_answer {
+	const struct smi_hosts *hosts;
+	struct http_fetch *fetches;
+};
+
+struct hosts_row {
+	const char *name;
+	struct http_fetch *fetch;
+};
+
+static const void *hosts_each(const void *context, size_t *at, void *room)
+{
+	const struct hosts_answer *answer = context;
+	struct hosts_row *row = room;
+
+	if (*at >= answer->hosts->count)
+		return NULL;
+	*row = (struct hosts_row){answer->hosts->names[*at], &answer->fetches[*at]};
+	(*at)++;
+	return row;
+}
+
+/* Parsed and written anew: the text of another machine could be anything. */
+static void hosts_put_smi(struct emit *json, const char *key, const void *row)
+{
+	struct http_fetch *fetch = ((const struct hosts_row *)row)->fetch;
+	CLEANUP(document_unload) json_t *document = hosts_parse(fetch);
+	CLEANUP_FREE char *text =
+		document ? json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+
+	if (text)
+		emit_raw(json, key, text);
+	else
+		emit_null(json, key);
+	emit_string(json, "problem", text ? NULL : fetch->problem);
+}
+
+#define ROW struct hosts_row
+
+static const struct field hosts_fields[] = {
+	FIELD("host", TEXT, name),
+	FIELD_CODED("smi", hosts_put_smi),
+	FIELD_END,
+};
+
+static const struct field hosts_members[] = {
+	FIELD_MADE("hosts", hosts_each, hosts_fields),
+	FIELD_END,
+};
+
+static const struct document hosts_document = {
+	.schema = "ttmem.hosts/1",
+	.title = "ttmem smi --host ... --json: several machines",
+	.members = hosts_members,
+	.has = DOCUMENT_LIST,
+};
+
 static void hosts_json(const struct smi_hosts *hosts, struct http_fetch *fetches)
 {
 	struct emit json = EMIT_INIT(stdout);
 
-	document_open(&json, "ttmem.hosts/1", clock_ns(CLOCK_REALTIME));
-	emit_open_array(&json, "hosts");
-	for (size_t i = 0; i < hosts->count; i++) {
-		json_t *document = hosts_parse(&fetches[i]);
-		CLEANUP_FREE char *text =
-			document ? json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-
-		emit_open_object(&json, NULL);
-		emit_string(&json, "host", hosts->names[i]);
-		if (text) {
-			emit_raw(&json, "smi", text);
-			emit_null(&json, "problem");
-		} else {
-			emit_null(&json, "smi");
-			emit_string(&json, "problem", fetches[i].problem);
-		}
-		emit_close_object(&json);
-		json_decref(document);
-	}
-	smi_fleet_end_json(&json);
+	document_put_about(&json, &hosts_document,
+			   &(struct document_about){.time_ns = clock_ns(CLOCK_REALTIME)},
+			   &(struct hosts_answer){hosts, fetches});
 }
 
 static int hosts_ask(const struct smi_hosts *hosts, bool json)

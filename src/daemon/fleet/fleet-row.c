@@ -4,11 +4,12 @@
 
 #include "daemon/fleet/fleet-row.h"
 
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "answers/document-take.h"
+#include "answers/document.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/emit.h"
 #include "source/fleet/host-url.h"
 
@@ -52,10 +53,11 @@ static bool fleet_is(const char *text, const char *wanted)
 
 void fleet_row_parse(struct fleet_row *row, const char *text, size_t length)
 {
-	json_t *document = json_loadb(text, length, 0, NULL);
+	CLEANUP(document_unload) struct json_t *document = document_load(text, length);
 	struct host_row *facts = &row->facts;
 
-	if (fleet_is(json_string_value(json_object_get(document, "schema")), "ttmem.host/1")) {
+	row->has_facts = fleet_is(document_schema(document), host_document.schema);
+	if (row->has_facts) {
 		(void)fields_take(document, host_fields, facts, NULL);
 		row->is_degraded = !fleet_is(facts->status, "ok");
 		facts->status = NULL; /* it is the document's */
@@ -65,7 +67,6 @@ void fleet_row_parse(struct fleet_row *row, const char *text, size_t length)
 	} else {
 		strcpy(row->problem, "its answer is no ttmem.host");
 	}
-	json_decref(document);
 }
 
 /* The first of two rows has more of something that is the same trouble: negative. */
@@ -102,27 +103,38 @@ int fleet_row_compare(const void *left, const void *right)
 	return strverscmp(a->host, b->host);
 }
 
-void fleet_row_write(const struct fleet_row *row, struct emit *json)
+static void fleet_put_url(struct emit *json, const char *key, const void *row)
 {
-	char *url = host_url(row->host, "/");
+	CLEANUP_FREE char *url = host_url(((const struct fleet_row *)row)->host, "/");
 
-	emit_open_object(json, NULL);
-	emit_string(json, "host", row->host);
-	emit_string(json, "url", url);
-	emit_string(json, "problem", *row->problem ? row->problem : NULL);
-	emit_open_array(json, "trouble");
+	emit_string(json, key, url);
+}
+
+static void fleet_put_problem(struct emit *json, const char *key, const void *row)
+{
+	const char *problem = ((const struct fleet_row *)row)->problem;
+
+	emit_string(json, key, *problem ? problem : NULL);
+}
+
+static void fleet_put_trouble(struct emit *json, const char *key, const void *row)
+{
+	emit_open_array(json, key);
 	for (enum fleet_trouble trouble = 0; trouble < FLEET_TROUBLES; trouble++) {
 		if (fleet_row_has(row, trouble))
 			emit_string(json, NULL, fleet_troubles[trouble]);
 	}
 	emit_close_array(json);
-	if (*row->problem) {
-		emit_null(json, "facts");
-	} else {
-		emit_open_object(json, "facts");
-		fields_put(json, host_facts, &row->facts);
-		emit_close_object(json);
-	}
-	emit_close_object(json);
-	free(url);
 }
+
+#define ROW struct fleet_row
+
+const struct field fleet_row_fields[] = {
+	FIELD("host", TEXT, host),
+	FIELD_CODED("url", fleet_put_url),
+	FIELD_CODED("problem", fleet_put_problem),
+	FIELD_CODED("trouble", fleet_put_trouble),
+	FIELD_STRUCT("facts", facts, host_facts, .absent = FIELD_NULL,
+		     .known = FIELD_KNOWN(has_facts)),
+	FIELD_END,
+};

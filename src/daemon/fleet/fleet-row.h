@@ -12,11 +12,10 @@
 
 #include "answers/host.h"
 
-struct emit;
-
 struct fleet_row {
 	const char *host;  /* borrowed */
 	char problem[160]; /* why nothing is known of it; "" = it has answered */
+	bool has_facts;    /* else there is a problem */
 	bool is_degraded;  /* by its own word */
 	struct host_row facts;
 };
@@ -41,5 +40,4 @@ void fleet_row_parse(struct fleet_row *row, const char *text, size_t length);
 /* For qsort(): the most trouble first, then by name. */
 int fleet_row_compare(const void *left, const void *right);
 
-/* An element of "hosts" in ttmem.fleet/1. */
-void fleet_row_write(const struct fleet_row *row, struct emit *json);
+extern const struct field fleet_row_fields[]; /* of an element of "hosts" in ttmem.fleet/1 */

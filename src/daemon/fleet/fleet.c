@@ -5,7 +5,6 @@
 #include "daemon/fleet/fleet.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +17,10 @@
 #include "daemon/fleet/fleet-row.h"
 #include "source/fleet/host-url.h"
 #include "source/fleet/http-fetch.h"
+#include "source/fleet/prometheus.h"
 
 /* up{job=~"ttmem.*"} */
-#define FLEET_QUERY "%.*s/api/v1/query?query=up%%7Bjob%%3D~%%22ttmem.*%%22%%7D"
+#define FLEET_QUERY "up%7Bjob%3D~%22ttmem.*%22%7D"
 
 struct fleet {
 	struct fleet_config config;
@@ -96,24 +96,6 @@ struct fleet *fleet_free(struct fleet *fleet)
 	return NULL;
 }
 
-/* Takes the targets from an answer of Prometheus. False: it is none. */
-static bool fleet_take_targets(struct fleet *fleet, const json_t *document)
-{
-	const json_t *samples = json_object_get(json_object_get(document, "data"), "result");
-
-	if (!json_is_array(samples))
-		return false;
-	fleet_forget(fleet, fleet->named);
-	for (size_t i = 0; i < json_array_size(samples); i++) {
-		const json_t *labels = json_object_get(json_array_get(samples, i), "metric");
-		const char *name = json_string_value(json_object_get(labels, "instance"));
-
-		if (name && host_url_is_name(name) && fleet_add(fleet, name) < 0)
-			fleet->left_out++;
-	}
-	return true;
-}
-
 /* Where to ask. While Prometheus does not answer, those that it last named stay. */
 static void fleet_find(struct fleet *fleet, const bool *stop)
 {
@@ -122,24 +104,22 @@ static void fleet_find(struct fleet *fleet, const bool *stop)
 		.texts_max = FLEET_PROMETHEUS_MAX,
 		.stop = stop,
 	};
-	CLEANUP(http_fetch_deinit) struct http_fetch fetch = {.token = fleet->config.token};
-	const char *url = fleet->config.prometheus;
-	size_t end = url ? strlen(url) : 0;
-	json_t *document = NULL;
+	CLEANUP(prometheus_deinit) struct prometheus answer;
 
-	while (end > 0 && url[end - 1] == '/')
-		end--;
-	if (!url || asprintf(&fetch.url, FLEET_QUERY, (int)end, url) < 0) {
-		fetch.url = NULL;
+	if (!fleet->config.prometheus ||
+	    prometheus_ask(&answer, fleet->config.prometheus, FLEET_QUERY, fleet->config.token,
+			   &limits) < 0)
 		return;
+	memcpy(fleet->prometheus_problem, answer.problem, sizeof(answer.problem));
+	if (*answer.problem)
+		return;
+	fleet_forget(fleet, fleet->named);
+	for (size_t i = 0; i < answer.count; i++) {
+		const char *name = answer.samples[i].instance;
+
+		if (host_url_is_name(name) && fleet_add(fleet, name) < 0)
+			fleet->left_out++;
 	}
-	if (http_fetch_all(&fetch, 1, &limits) == 0 && fetch.text)
-		document = json_loadb(fetch.text, fetch.length, 0, NULL);
-	*fleet->prometheus_problem = '\0';
-	if (!fleet_take_targets(fleet, document))
-		snprintf(fleet->prometheus_problem, sizeof(fleet->prometheus_problem), "%s",
-			 *fetch.problem ? fetch.problem : "its answer is not a Prometheus'");
-	json_decref(document);
 }
 
 static int fleet_ask(struct fleet *fleet, const bool *stop)
@@ -190,39 +170,41 @@ static int fleet_refresh(struct fleet *fleet, const bool *stop)
 	return 0;
 }
 
-static void fleet_put_notes(const struct fleet *fleet, struct emit *json)
-{
-	char note[512];
+#define ROW struct fleet
 
-	emit_open_array(json, "notes");
-	if (*fleet->prometheus_problem) {
-		/* The address may hold a password: it is not told. */
-		snprintf(note, sizeof(note), "Prometheus cannot be asked for hosts: %s",
-			 fleet->prometheus_problem);
-		emit_string(json, NULL, note);
-	}
-	if (fleet->left_out > 0) {
-		snprintf(note, sizeof(note), "%zu more hosts are not asked: %u is the most",
-			 fleet->left_out, HOST_URL_LIST_MAX);
-		emit_string(json, NULL, note);
-	}
-	emit_close_array(json);
-}
+static const struct field fleet_members[] = {
+	FIELD_ARRAY("hosts", rows, count, fleet_row_fields),
+	FIELD_END,
+};
+
+static const struct document fleet_answer = {
+	.schema = "ttmem.fleet/1",
+	.title = "/api/v1/fleet: the machines that this daemon knows, those with trouble first",
+	.members = fleet_members,
+	.has = DOCUMENT_LIST,
+};
 
 int fleet_document(struct fleet *fleet, const bool *stop, struct emit *json)
 {
+	char problem[512], more[128];
+	const char *notes[2];
+	struct document_about about = {.notes = notes};
 	int r = fleet_refresh(fleet, stop);
 
 	if (r < 0)
 		return r;
-	document_open(json, "ttmem.fleet/1", fleet->time_ns);
-	emit_open_array(json, "hosts");
-	for (size_t i = 0; i < fleet->count; i++)
-		fleet_row_write(&fleet->rows[i], json);
-	emit_close_array(json);
-	document_list_end(json, true);
-	fleet_put_notes(fleet, json);
-	emit_close_object(json);
-	emit_end(json);
+	about.time_ns = fleet->time_ns;
+	if (*fleet->prometheus_problem) {
+		/* The address may hold a password: it is not told. */
+		snprintf(problem, sizeof(problem), "Prometheus cannot be asked for hosts: %s",
+			 fleet->prometheus_problem);
+		notes[about.note_count++] = problem;
+	}
+	if (fleet->left_out > 0) {
+		snprintf(more, sizeof(more), "%zu more hosts are not asked: %u is the most",
+			 fleet->left_out, HOST_URL_LIST_MAX);
+		notes[about.note_count++] = more;
+	}
+	document_put_about(json, &fleet_answer, &about, fleet);
 	return 0;
 }

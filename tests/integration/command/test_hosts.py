@@ -163,7 +163,8 @@ def test_unreachable_hosts_are_reported_as_unknown(ttmemd, pretend):
 
 def test_extreme_numbers_of_hosts_do_not_overflow(ttmemd, pretend):
     """Less than nothing, more than there is, and what is no number: nothing overflows."""
-    odd = [pretend(smi(used=value)).name for value in (-5, 2**63 - 1, 2**63 - 1, 2**63 - 1, "x", 1e300, None)]
+    values = (-5, 2**63 - 1, 2**63 - 1, 2**63 - 1, 2**63, 2**64 - 1, 2**70, "x", 1e300, None)
+    odd = [pretend(smi(used=value)).name for value in values]
     shown = ttmemd.run("smi", *(word for name in odd for word in ("--host", name)))
     assert shown.returncode == 0 and shown.stderr == "" and ">999" in shown.stdout
     assert "16.0 EiB of DRAM" in shown.stdout or "16777216.0 TiB of DRAM" in shown.stdout
