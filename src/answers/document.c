@@ -34,18 +34,13 @@ const struct field document_recording_fields[] = {
 #undef ROW
 #define ROW struct snapshot_reach
 
-static const struct field document_reach_fields[] = {
+const struct field document_reach_fields[] = {
 	FIELD_OR_NULL("exact_from_ns", TIME, exact_from_ns,
 		      .says = "since when moments are exact; null: no flight recorder"),
 	FIELD_OR_NULL("sums_from_ns", TIME, sums_from_ns,
 		      .says = "since when sums are known; null: no history"),
 	FIELD_END,
 };
-
-void document_reach(struct emit *json, const struct snapshot_reach *reach)
-{
-	fields_put(json, document_reach_fields, reach);
-}
 
 /* What documents say of themselves; a pointer is NULL if it is left out or null. */
 struct document_head {

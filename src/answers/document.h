@@ -29,7 +29,6 @@ struct snapshot_incident;
 struct snapshot_party;
 struct snapshot_peak;
 struct snapshot_process;
-struct snapshot_reach;
 struct snapshot_recording;
 
 /*
@@ -112,8 +111,7 @@ void document_put_about(struct emit *json, const struct document *document,
 /* Parts of documents. */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 extern const struct field document_recording_fields[];
-/* "exact_from_ns" and "sums_from_ns". */
-void document_reach(struct emit *json, const struct snapshot_reach *reach);
+extern const struct field document_reach_fields[];     /* of a snapshot_reach */
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
 void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);

@@ -138,10 +138,8 @@ static int moments_collect(struct daemon *daemon, struct moment_list *list)
 		r = recorder_moments_list(reader, list);
 	/* Unless the history has it. */
 	if (r == 0 && !moment_list_has_kind(list, "restart", daemon->start_ns))
-		r = moment_list_add(list,
-				    &(struct moment_list_one){.time_ns = daemon->start_ns,
-							      .kind = "restart",
-							      .device = MOMENT_LIST_NO_DEVICE});
+		r = moment_list_add(list, &(struct moment_list_one){.time_ns = daemon->start_ns,
+								    .kind = "restart"});
 	return r;
 }
 
@@ -151,7 +149,6 @@ int daemon_moments_list(void *context, const struct query *query, const struct q
 	CLEANUP(moment_list_deinit) struct moment_list list = {.texts = NULL};
 	uint64_t now = clock_ns(CLOCK_REALTIME);
 	struct query complete = *query;
-	struct snapshot_reach reach;
 	int r;
 
 	if (!complete.to_ns)
@@ -162,10 +159,10 @@ int daemon_moments_list(void *context, const struct query *query, const struct q
 	if (r == 0)
 		r = moments_collect(context, &list);
 	if (r == 0)
-		r = daemon_moments_reach(context, asker, &reach);
+		r = daemon_moments_reach(context, asker, &list.reach);
 	if (r < 0)
 		return r;
 	moment_list_finish(&list);
-	moment_list_write(json, &list, clock_ns(CLOCK_REALTIME), &reach);
+	moment_list_write(json, &list, clock_ns(CLOCK_REALTIME));
 	return 0;
 }

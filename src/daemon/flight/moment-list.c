@@ -16,7 +16,6 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/emit.h"
 #include "base/process-id.h"
 #include "book/format/layout.h"
 #include "book/read/reader.h"
@@ -76,7 +75,7 @@ static bool moment_list_wants(const struct moment_list *list, const struct momen
 		return false;
 	if (one->process.pid && !filter_wants_pid(&query->filter, one->process.pid))
 		return false;
-	return one->device == MOMENT_LIST_NO_DEVICE || !query->filter.device_count ||
+	return !one->has_device || !query->filter.device_count ||
 	       filter_wants_device(&query->filter, one->device, 0);
 }
 
@@ -161,7 +160,6 @@ static struct moment_list_one moment_list_of(const struct recording_owner *owner
 	return (struct moment_list_one){
 		.process = recording_process(&owner->book),
 		.comm = comm,
-		.device = MOMENT_LIST_NO_DEVICE,
 	};
 }
 
@@ -332,36 +330,44 @@ void moment_list_finish(struct moment_list *list)
 	list->count = limit;
 }
 
-static void moment_list_write_one(struct emit *json, const struct moment_list_one *one)
-{
-	emit_open_object(json, NULL);
-	emit_u64(json, "time_ns", one->time_ns);
-	emit_string(json, "kind", one->kind);
-	if (one->process.pid)
-		emit_u64(json, "pid", one->process.pid);
-	else
-		emit_null(json, "pid");
-	emit_string(json, "comm", one->comm);
-	if (one->device != MOMENT_LIST_NO_DEVICE)
-		emit_u64(json, "device", one->device);
-	else
-		emit_null(json, "device");
-	emit_string(json, "name", one->name);
-	emit_string(json, "incident", one->incident);
-	emit_close_object(json);
-}
+#define ROW struct moment_list_one
 
-void moment_list_write(struct emit *json, const struct moment_list *list, uint64_t now_ns,
-		       const struct snapshot_reach *reach)
+static const struct field moment_list_fields[] = {
+	FIELD("time_ns", TIME, time_ns),
+	FIELD("kind", TEXT, kind),
+	FIELD_OR_NULL("pid", SHORT, process.pid),
+	FIELD_OR_NULL("comm", TEXT, comm),
+	FIELD_IF(has_device, "device", SHORT, device),
+	FIELD_OR_NULL("name", TEXT, name),
+	FIELD_OR_NULL("incident", TEXT, incident),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct moment_list
+
+static const struct field moment_list_members[] = {
+	FIELD_MORE_OF(reach, document_reach_fields),
+	FIELD_ARRAY_AT("moments", ROWS, list, count, .fields = moment_list_fields),
+	FIELD_END,
+};
+
+static const struct document moment_list_document = {
+	.schema = "ttmem.moments/1",
+	.title = "/api/v1/moments: what happened, and when",
+	.members = moment_list_members,
+	.has = DOCUMENT_LIST,
+};
+
+void moment_list_write(struct emit *json, const struct moment_list *list, uint64_t now_ns)
 {
-	document_open(json, "ttmem.moments/1", now_ns);
-	document_reach(json, reach);
-	emit_open_array(json, "moments");
-	for (size_t i = 0; i < list->count; i++)
-		moment_list_write_one(json, &list->list[i]);
-	emit_close_array(json);
-	document_list_end(json, !list->is_cut);
-	if (list->is_cut)
-		snapshot_note(list->texts, "there are more: choose a shorter time or a process");
-	document_close(json, list->texts);
+	static const char *const more[] = {"there are more: choose a shorter time or a process"};
+	const struct document_about about = {
+		.time_ns = now_ns,
+		.is_partial = list->is_cut,
+		.notes = more,
+		.note_count = list->is_cut,
+	};
+
+	document_put_about(json, &moment_list_document, &about, list);
 }

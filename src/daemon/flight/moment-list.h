@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/process-id.h"
+#include "model/snapshot.h"
 
 struct black_box_file;
 struct emit;
@@ -19,19 +20,18 @@ struct query;
 struct query_asker;
 struct recording;
 struct snapshot;
-struct snapshot_reach;
 
 #define MOMENT_LIST_MAX 65536u          /* before the limit of the request */
 #define MOMENT_LIST_EVENTS_MAX 1000000u /* that are looked through for phases */
 #define MOMENT_LIST_PHASES_MAX 4096u    /* of a book */
-#define MOMENT_LIST_NO_DEVICE UINT32_MAX
 
 struct moment_list_one {
 	uint64_t time_ns;
 	const char *kind;
 	struct process_id process;
 	const char *comm; /* NULL = not known, likewise the others */
-	uint32_t device;  /* or MOMENT_LIST_NO_DEVICE */
+	bool has_device;
+	uint32_t device;
 	const char *name;
 	const char *incident;
 };
@@ -43,6 +43,7 @@ struct moment_list {
 	struct moment_list_one *list;
 	size_t count, capacity;
 	bool is_cut; /* there are more */
+	struct snapshot_reach reach;
 };
 
 /* 0 or -ENOMEM. Deinit it in any case. */
@@ -67,5 +68,4 @@ int moment_list_add_recording(void *context, struct recording *recording,
 void moment_list_finish(struct moment_list *list);
 
 /* ttmem.moments/1 of a finished list. */
-void moment_list_write(struct emit *json, const struct moment_list *list, uint64_t now_ns,
-		       const struct snapshot_reach *reach);
+void moment_list_write(struct emit *json, const struct moment_list *list, uint64_t now_ns);

@@ -188,6 +188,7 @@ static int playback_list_incidents(struct playback *playback, struct moment_list
 						  .kind = "incident",
 						  .process.pid = process->id.pid,
 						  .comm = process->comm,
+						  .has_device = true,
 						  .device = incident->device,
 						  .incident = incident->kind,
 					  });
@@ -217,7 +218,6 @@ int playback_moments(void *context, const struct query *query, const struct quer
 	CLEANUP(moment_list_deinit) struct moment_list list = {.texts = NULL};
 	struct playback *playback = context;
 	const struct recording_facts *facts = recording_facts(playback->recording);
-	const struct snapshot_reach reach = {.exact_from_ns = facts->start_ns};
 	struct query complete = *query;
 	int r;
 
@@ -229,6 +229,7 @@ int playback_moments(void *context, const struct query *query, const struct quer
 	if (r < 0)
 		return r;
 	moment_list_finish(&list);
-	moment_list_write(json, &list, facts->end_ns, &reach);
+	list.reach.exact_from_ns = facts->start_ns;
+	moment_list_write(json, &list, facts->end_ns);
 	return 0;
 }

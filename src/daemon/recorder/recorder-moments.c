@@ -150,6 +150,7 @@ static int recorder_moments_incident(void *context, const struct store_incident 
 						.kind = "incident",
 						.process.pid = incident->process.id.pid,
 						.comm = incident->process.comm,
+						.has_device = true,
 						.device = example->device,
 						.incident = incident->site.kind,
 					});
@@ -164,7 +165,6 @@ static int recorder_moments_end(void *context, const struct store_ended *ended)
 		.kind = "start",
 		.process = ended->process.id,
 		.comm = ended->process.comm,
-		.device = MOMENT_LIST_NO_DEVICE,
 	};
 	int r;
 
@@ -181,7 +181,6 @@ static int recorder_moments_run(void *context, const struct store_run *run)
 	struct moment_list_one one = {
 		.time_ns = run->start_ns,
 		.kind = "restart",
-		.device = MOMENT_LIST_NO_DEVICE,
 	};
 	int r = moment_list_add(context, &one);
 
