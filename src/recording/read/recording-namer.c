@@ -6,17 +6,19 @@
  */
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/document-take.h"
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/pool.h"
 #include "model/sites/namer.h"
+#include "recording/format/texts.h"
 #include "recording/read/recording-private.h"
 #include "source/books/scan.h"
 
@@ -59,16 +61,15 @@ static uint64_t namer_key(uint64_t book, const char *path, const char *build_id,
 	return hash_fold(file ^ hash_u64(book), hash_u64(address) ^ HASH_K0);
 }
 
-static const char *namer_text(struct recording_namer *namer, const json_t *frame, const char *key)
+static const char *namer_text(struct recording_namer *namer, const char *text)
 {
-	const char *text = json_string_value(json_object_get(frame, key));
-
 	return text ? pool_text(&namer->texts, text, strlen(text)) : NULL;
 }
 
-static int namer_add(struct recording_namer *namer, uint64_t key, const json_t *frames)
+static int namer_add(struct recording_namer *namer, uint64_t key,
+		     const struct recording_place *place)
 {
-	size_t count = bits_min(json_array_size(frames), NAMER_NAMES_MAX);
+	size_t count = bits_min(place->count, NAMER_NAMES_MAX);
 	struct namer_known *known;
 	struct namer_name *names;
 	uint32_t number;
@@ -88,36 +89,25 @@ static int namer_add(struct recording_namer *namer, uint64_t key, const json_t *
 	if (map_add(&namer->places, key, 0, &number) < 0)
 		return -ENOMEM;
 	known[number - 1] = (struct namer_known){(uint32_t)namer->name_count, (uint32_t)count};
-	for (size_t i = 0; i < count; i++) {
-		const json_t *frame = json_array_get(frames, i);
-
+	for (size_t i = 0; i < count; i++)
 		names[namer->name_count++] = (struct namer_name){
-			.function = namer_text(namer, frame, "function"),
-			.file = namer_text(namer, frame, "file"),
-			.line = (uint32_t)json_integer_value(json_object_get(frame, "line")),
+			.function = namer_text(namer, place->names[i].function),
+			.file = namer_text(namer, place->names[i].file),
+			.line = place->names[i].line,
 		};
-	}
 	return 0;
 }
 
-static int namer_add_file(struct recording_namer *namer, uint64_t book, const json_t *file)
+static int namer_add_file(struct recording_namer *namer, uint64_t book,
+			  const struct recording_names_file *file)
 {
-	const char *path = json_string_value(json_object_get(file, "path"));
-	const char *build_id = json_string_value(json_object_get(file, "build_id"));
-	const json_t *place;
-	size_t i;
+	const char *path = file->path ? file->path : "";
+	const char *build_id = file->build_id ? file->build_id : "";
 	int r = 0;
 
-	json_array_foreach(json_object_get(file, "names"), i, place)
-	{
-		json_int_t address = json_integer_value(json_object_get(place, "address"));
-
-		if (r == 0)
-			r = namer_add(namer,
-				      namer_key(book, path ? path : "", build_id ? build_id : "",
-						(uint64_t)address),
-				      json_object_get(place, "frames"));
-	}
+	for (size_t i = 0; r == 0 && i < file->count; i++)
+		r = namer_add(namer, namer_key(book, path, build_id, file->places[i].address),
+			      &file->places[i]);
 	return r;
 }
 
@@ -129,17 +119,19 @@ static void namer_read(struct recording_namer *namer, size_t number, uint64_t id
 
 	for (size_t i = 0; i < book->count; i++) {
 		const struct recording_entry *entry = recording_entry(recording, book->chunks[i]);
-		json_t *document;
-		const json_t *file;
-		size_t k;
+		CLEANUP(document_unload) struct json_t *text = NULL;
+		CLEANUP(pool_deinit) struct pool pool = POOL_NULL;
+		struct recording_names names;
 
 		if (entry->kind != RECORDING_NAMES || recording_read(recording, entry) < 0)
 			continue;
-		document = json_loadb((const char *)recording->contents.bytes,
-				      recording->contents.size, 0, NULL);
-		json_array_foreach(json_object_get(document, "files"), k, file)(void)
-			namer_add_file(namer, id, file); /* then fewer of them have names */
-		json_decref(document);
+		text = document_load((const char *)recording->contents.bytes,
+				     recording->contents.size);
+		if (fields_take(text, recording_names_fields, &names, &pool) < 0)
+			continue;
+		for (size_t k = 0; k < names.count; k++)
+			(void)namer_add_file(namer, id,
+					     &names.files[k]); /* then fewer have names */
 	}
 }
 

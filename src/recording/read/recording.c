@@ -9,16 +9,17 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "answers/document-take.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/files/user-file.h"
 #include "model/snapshot.h"
+#include "recording/format/texts.h"
 #include "recording/read/recording-file.h"
 #include "recording/read/recording-private.h"
 
@@ -281,26 +282,19 @@ static int recording_sort(struct recording *recording)
 	return 0;
 }
 
-static char *recording_text(const json_t *head, const char *key)
-{
-	const char *text = json_string_value(json_object_get(head, key));
-
-	return text ? strdup(text) : NULL;
-}
-
 /* Nothing depends on it: a head that cannot be read is none. */
 static int recording_read_head(struct recording *recording)
 {
+	CLEANUP(document_unload) struct json_t *text = NULL;
+	struct recording_head head;
 	int r = recording_read(recording, &recording->file.entries[0]);
-	json_t *head;
 
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
-	head = json_loadb((const char *)recording->contents.bytes, recording->contents.size, 0,
-			  NULL);
-	recording->command = recording_text(head, "command");
-	recording->host = recording_text(head, "host");
-	json_decref(head);
+	text = document_load((const char *)recording->contents.bytes, recording->contents.size);
+	(void)fields_take(text, recording_head_fields, &head, NULL); /* needs no memory */
+	recording->command = head.command ? strdup(head.command) : NULL;
+	recording->host = head.host ? strdup(head.host) : NULL;
 	recording->facts.command = recording->command;
 	recording->facts.host = recording->host;
 	return 0;

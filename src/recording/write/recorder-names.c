@@ -12,11 +12,12 @@
 
 #include "base/array.h"
 #include "base/bits.h"
-#include "base/emit.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/pool.h"
 #include "model/sites/namer.h"
+#include "recording/format/texts.h"
 #include "recording/write/recorder-private.h"
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
@@ -24,20 +25,12 @@
 #define NAMES_STACKS 256u /* in a step of the tour */
 #define NAMES_MAX 262144u /* places of a book; of more only these get names */
 
-struct names_place {
-	const char *path; /* these all in the pool */
-	const char *build_id;
-	uint64_t address;
-	uint32_t count;
-	struct namer_name *names;
-};
-
 /* A namer between the tour and the real one. */
 struct names {
 	struct namer namer;
 	struct namer *real;
 	struct pool texts;
-	struct names_place *places;
+	struct recording_place *places;
 	size_t count, capacity;
 	struct map asked; /* hashes, so that a place is asked for once */
 };
@@ -76,29 +69,28 @@ static const char *names_build_id(struct names *names, const struct namer_place 
 static void names_note(struct names *names, const struct namer_place *place,
 		       const struct namer_name *found, size_t count)
 {
-	struct namer_name *copy = malloc(count * sizeof(*copy));
-	struct names_place *places =
+	struct namer_name copy[NAMER_NAMES_MAX] = {{NULL}};
+	struct recording_place *places =
 		array_grow(names->places, &names->capacity, names->count + 1, sizeof(*places));
 
-	if (places)
-		names->places = places;
-	if (!places || !copy) {
-		free(copy); /* one name less */
-		return;
+	if (!places)
+		return; /* one name less */
+	names->places = places;
+	count = bits_min(count, ARRAY_SIZE(copy));
+	for (size_t i = 0; i < count; i++) {
+		copy[i].function = names_text(names, found[i].function);
+		copy[i].file = names_text(names, found[i].file);
+		copy[i].line = found[i].line;
 	}
-	for (size_t i = 0; i < count; i++)
-		copy[i] = (struct namer_name){
-			.function = names_text(names, found[i].function),
-			.file = names_text(names, found[i].file),
-			.line = found[i].line,
-		};
-	names->places[names->count++] = (struct names_place){
+	places += names->count;
+	*places = (struct recording_place){
 		.path = names_text(names, place->path),
 		.build_id = names_build_id(names, place),
 		.address = place->address,
-		.count = (uint32_t)count,
-		.names = copy,
+		.names = pool_block(&names->texts, copy, count * sizeof(*copy)),
+		.count = count,
 	};
+	names->count += places->names != NULL;
 }
 
 static size_t names_find(struct namer *namer, const struct namer_place *place,
@@ -117,7 +109,7 @@ static size_t names_find(struct namer *namer, const struct namer_place *place,
 
 static int names_compare(const void *left, const void *right)
 {
-	const struct names_place *a = left, *b = right;
+	const struct recording_place *a = left, *b = right;
 	int order = strcmp(a->path ? a->path : "", b->path ? b->path : "");
 
 	if (order == 0)
@@ -125,73 +117,30 @@ static int names_compare(const void *left, const void *right)
 	return order ? order : bits_compare(a->address, b->address);
 }
 
-static void names_emit_place(struct emit *json, const struct names_place *place)
-{
-	emit_open_object(json, NULL);
-	emit_u64(json, "address", place->address);
-	emit_open_array(json, "frames");
-	for (uint32_t i = 0; i < place->count; i++) {
-		emit_open_object(json, NULL);
-		emit_string(json, "function", place->names[i].function);
-		emit_string(json, "file", place->names[i].file);
-		emit_u64(json, "line", place->names[i].line);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	emit_close_object(json);
-}
-
-/* Files, each with its places. */
-static void names_emit(struct emit *json, const struct names *names)
-{
-	const struct names_place *before = NULL;
-
-	emit_open_object(json, NULL);
-	emit_open_array(json, "files");
-	for (size_t i = 0; i < names->count; i++) {
-		const struct names_place *place = &names->places[i];
-
-		if (!before || before->path != place->path || before->build_id != place->build_id) {
-			if (before) {
-				emit_close_array(json);
-				emit_close_object(json);
-			}
-			emit_open_object(json, NULL);
-			emit_string(json, "path", place->path);
-			emit_string(json, "build_id", place->build_id);
-			emit_open_array(json, "names");
-		}
-		names_emit_place(json, place);
-		before = place;
-	}
-	if (before) {
-		emit_close_array(json);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-	emit_close_object(json);
-}
-
+/* Files, each with its places. 0 or -ENOMEM. */
 static int names_write(struct recorder *recorder, struct recorder_book *book, struct names *names)
 {
+	CLEANUP_FREE struct recording_names_file *files = calloc(names->count, sizeof(*files));
 	struct recording_entry entry = recorder_entry(book, RECORDING_NAMES, RECORDING_NONE);
-	struct chunk_part part = {0};
-	char *text = NULL;
-	FILE *stream = open_memstream(&text, &part.length);
-	struct emit json;
+	struct recording_names sorted = {.files = files};
 	int r;
 
-	if (!stream)
+	if (!files)
 		return -ENOMEM;
 	qsort(names->places, names->count, sizeof(*names->places), names_compare);
-	json = EMIT_INIT(stream);
-	names_emit(&json, names);
-	r = fclose(stream) == 0 ? 0 : -ENOMEM;
-	part.bytes = text;
+	for (const struct recording_place *place = names->places;
+	     place < names->places + names->count; place++) {
+		struct recording_names_file *file = files + sorted.count;
+
+		if (sorted.count == 0 || file[-1].path != place->path ||
+		    file[-1].build_id != place->build_id) {
+			*file = (struct recording_names_file){place->path, place->build_id, place};
+			sorted.count++;
+		}
+		files[sorted.count - 1].count++;
+	}
 	entry.count = (uint32_t)names->count;
-	if (r == 0)
-		r = chunk_writer_add(recorder->writer, &entry, &part, 1);
-	free(text);
+	r = recorder_put_text(recorder, &entry, recording_names_fields, &sorted);
 	return r == -EMSGSIZE ? 0 : r; /* without names rather than without the rest */
 }
 
@@ -207,8 +156,6 @@ int recorder_names_write(struct recorder *recorder, struct recorder_book *book, 
 				&book->next_stack);
 	/* A book whose stacks cannot be read has no names. */
 	r = names.count > 0 ? names_write(recorder, book, &names) : 0;
-	for (size_t i = 0; i < names.count; i++)
-		free(names.places[i].names);
 	free(names.places);
 	map_deinit(&names.asked);
 	pool_deinit(&names.texts);

@@ -14,6 +14,7 @@
 #include "recording/write/chunk-writer.h"
 #include "recording/write/recorder.h"
 
+struct field;
 struct namer;
 struct scan_book;
 
@@ -124,6 +125,10 @@ int recorder_sites_count(struct recorder_sites *sites, const struct book_event *
 /* What lives now, after an exact state was taken instead of events. */
 int recorder_sites_rebase(struct recorder_sites *sites, const struct columns_table *table);
 void recorder_sites_deinit(struct recorder_sites *sites);
+
+/* As JSON. 0 or a negative errno. */
+int recorder_put_text(struct recorder *recorder, const struct recording_entry *entry,
+		      const struct field *fields, const void *row);
 
 /* recorder-names.c: names for the frames of all stacks since the last call. */
 int recorder_names_write(struct recorder *recorder, struct recorder_book *book,

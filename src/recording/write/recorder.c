@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "model/timebase.h"
+#include "recording/format/texts.h"
 #include "recording/write/recorder-private.h"
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
@@ -53,55 +54,47 @@ struct recording_entry recorder_entry(const struct recorder_book *book, uint32_t
 	};
 }
 
-/* The command as a person would type it, roughly; "argv" has it exactly. */
-static void recorder_put_command(struct emit *json, const char *const *argv)
+int recorder_put_text(struct recorder *recorder, const struct recording_entry *entry,
+		      const struct field *fields, const void *row)
 {
-	char text[4096] = "";
-	size_t used = 0;
+	CLEANUP_FREE char *text = NULL;
+	struct chunk_part part = {0};
+	FILE *stream = open_memstream(&text, &part.length);
+	struct emit json = EMIT_INIT(stream);
 
-	for (size_t i = 0; argv[i] && used < sizeof(text); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
-					 argv[i]);
-	emit_string(json, "command", text);
-	emit_open_array(json, "argv");
-	for (size_t i = 0; argv[i]; i++)
-		emit_string(json, NULL, argv[i]);
-	emit_close_array(json);
-}
-
-static void recorder_put_head(struct emit *json, const struct recorder_options *options)
-{
-	struct utsname host = {0};
-
-	(void)uname(&host); /* cannot fail */
-	emit_open_object(json, NULL);
-	emit_string(json, "program", "ttmem");
-	emit_string(json, "host", host.nodename);
-	emit_string(json, "kernel", host.release);
-	emit_string(json, "machine", host.machine);
-	emit_u64(json, "start_ns", clock_ns(CLOCK_REALTIME));
-	emit_u64(json, "recorder", (uint64_t)getpid());
-	if (options->argv)
-		recorder_put_command(json, options->argv);
-	emit_close_object(json);
+	if (!stream)
+		return -ENOMEM;
+	fields_put_row(&json, fields, row);
+	if (fclose(stream) != 0)
+		return -ENOMEM;
+	part.bytes = text;
+	return chunk_writer_add(recorder->writer, entry, &part, 1);
 }
 
 static int recorder_head(struct recorder *recorder, const struct recorder_options *options)
 {
 	struct recording_entry entry = recorder_entry(NULL, RECORDING_HEAD, RECORDING_NONE);
-	CLEANUP_FREE char *text = NULL;
-	struct chunk_part part = {0};
-	FILE *stream = open_memstream(&text, &part.length);
-	struct emit json;
+	char command[4096] = ""; /* as a person would type it, roughly; "argv" has it exactly */
+	struct recording_head head = {
+		.program = "ttmem",
+		.start_ns = clock_ns(CLOCK_REALTIME),
+		.recorder = (uint32_t)getpid(),
+		.command = options->argv ? command : NULL,
+		.argv = options->argv,
+	};
+	struct utsname host = {0};
+	size_t used = 0;
 
-	if (!stream)
-		return -ENOMEM;
-	json = EMIT_INIT(stream);
-	recorder_put_head(&json, options);
-	if (fclose(stream) != 0)
-		return -ENOMEM;
-	part.bytes = text;
-	return chunk_writer_add(recorder->writer, &entry, &part, 1);
+	(void)uname(&host); /* cannot fail */
+	head.host = host.nodename;
+	head.kernel = host.release;
+	head.machine = host.machine;
+	for (size_t i = 0; head.argv && head.argv[i]; i++, head.argc++) {
+		if (used < sizeof(command))
+			used += (size_t)snprintf(command + used, sizeof(command) - used, "%s%s",
+						 i ? " " : "", head.argv[i]);
+	}
+	return recorder_put_text(recorder, &entry, recording_head_fields, &head);
 }
 
 int recorder_new(struct recorder **ret_recorder, int fd, const struct recorder_options *options)
