@@ -55,9 +55,7 @@ static void smi_put_sensors(struct emit *json, const char *key, const struct fie
 			telemetry->known & UINT32_C(1) << i
 				? (double)telemetry->value[i] / (i <= SNAPSHOT_CURRENT ? 1000 : 1)
 				: NAN;
-	emit_open_object(json, key);
-	fields_put(json, fields, &row);
-	emit_close_object(json);
+	fields_put_object(json, key, fields, &row);
 }
 
 static void smi_put_limits(struct emit *json, const char *key, const void *row)
@@ -95,9 +93,7 @@ static void smi_put_bank(struct emit *json, const char *key, const void *row)
 	if (!bank.banks || bank.base + bank.size <= bank.base)
 		return;
 	bank.alignment += !bank.alignment;
-	emit_open_object(json, key);
-	fields_put(json, smi_bank_fields, &bank);
-	emit_close_object(json);
+	fields_put_object(json, key, smi_bank_fields, &bank);
 }
 
 #define ROW struct snapshot_device
@@ -113,13 +109,10 @@ static void smi_put_declarer(struct emit *json, const char *key, const void *row
 {
 	const struct snapshot_device *device = row;
 
-	if (device->declared_by) {
-		emit_open_object(json, key);
-		fields_put(json, smi_declarer_fields, device);
-		emit_close_object(json);
-	} else {
+	if (device->declared_by)
+		fields_put_object(json, key, smi_declarer_fields, device);
+	else
 		emit_null(json, key);
-	}
 }
 
 /* The shapes of what is written above. */
@@ -235,9 +228,7 @@ static void smi_put_totals(struct emit *json, const char *key, const void *row)
 			totals.buffers = merge_add(totals.buffers, device->memory[type].buffers);
 		}
 	}
-	emit_open_object(json, key);
-	fields_put(json, smi_totals_fields, &totals);
-	emit_close_object(json);
+	fields_put_object(json, key, smi_totals_fields, &totals);
 }
 
 static const struct field smi_totals_shape[] = {

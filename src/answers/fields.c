@@ -102,9 +102,7 @@ void fields_put_by_type(struct emit *json, const char *key, const struct field *
 			emit_u64(json, types_name(type), *(const uint64_t *)(const void *)row);
 			continue;
 		}
-		emit_open_object(json, types_name(type));
-		fields_put(json, fields, row);
-		emit_close_object(json);
+		fields_put_object(json, types_name(type), fields, row);
 	}
 	emit_close_object(json);
 }
@@ -198,12 +196,10 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 		break;
 	case FIELD_OBJECT:
 	case FIELD_POINTER:
-		emit_open_object(json, field->key);
-		fields_put(json, field->fields,
-			   field->kind == FIELD_OBJECT
-				   ? member
-				   : *(const char *const *)(const void *)member);
-		emit_close_object(json);
+		fields_put_object(json, field->key, field->fields,
+				  field->kind == FIELD_OBJECT
+					  ? member
+					  : *(const char *const *)(const void *)member);
 		break;
 	case FIELD_TYPES:
 		fields_put_by_type(json, field->key, field->fields, member, field->size);
@@ -241,11 +237,17 @@ void fields_put(struct emit *json, const struct field *fields, const void *row)
 		fields_put_one(json, field, row);
 }
 
-void fields_put_row(struct emit *json, const struct field *fields, const void *row)
+void fields_put_object(struct emit *json, const char *key, const struct field *fields,
+		       const void *row)
 {
-	emit_open_object(json, NULL);
+	emit_open_object(json, key);
 	fields_put(json, fields, row);
 	emit_close_object(json);
+}
+
+void fields_put_row(struct emit *json, const struct field *fields, const void *row)
+{
+	fields_put_object(json, NULL, fields, row);
 }
 
 void fields_put_part(struct emit *json, struct fields_part *part, const void *row, const char *list)

@@ -228,9 +228,11 @@ struct field {
 		.key = NULL \
 	} /* of a table */
 
-/* Writes the members of an object; and with its braces an element of a list. */
+/* Writes the members of an object; with its braces an element of a list, or a member. */
 void fields_put(struct emit *json, const struct field *fields, const void *row);
 void fields_put_row(struct emit *json, const struct field *fields, const void *row);
+void fields_put_object(struct emit *json, const char *key, const struct field *fields,
+		       const void *row);
 
 /* An element of a list that itself has lists which code writes. */
 struct fields_part {
