@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #include "answers/fields.h"
+#include "model/snapshot.h"
 
 struct by_user;
 struct document_commands;
 struct emit;
 struct filter;
-struct snapshot;
 
 /* What is written of devices and processes: the row of these documents. */
 struct document_scope {
@@ -22,6 +22,7 @@ struct document_scope {
 	struct document_commands *commands;
 	const struct by_user *users; /* NULL = without them */
 	bool counters;
+	struct snapshot_memory totals; /* of all devices */
 };
 
 /* Of a struct snapshot_device. */

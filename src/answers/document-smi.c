@@ -10,10 +10,10 @@
 #include "answers/fields.h"
 #include "base/bits.h"
 #include "base/emit.h"
+#include "model/amount.h"
 #include "model/cards/condition.h"
 #include "model/cards/join.h"
 #include "model/filter.h"
-#include "model/merge.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 
@@ -203,36 +203,12 @@ static const void *smi_each_device(const void *context, size_t *at, void *room)
 	return NULL;
 }
 
-struct smi_totals {
-	uint64_t bytes, buffers;
-};
-
 #undef ROW
-#define ROW struct smi_totals
+#define ROW struct snapshot_memory
 
-static const struct field smi_totals_fields[] = {
-	FIELD("bytes", BYTES, bytes),
+static const struct field smi_totals[] = {
+	FIELD("bytes", BYTES, used),
 	FIELD("buffers", NUMBER, buffers),
-	FIELD_END,
-};
-
-static void smi_put_totals(struct emit *json, const char *key, const void *row)
-{
-	struct smi_totals totals = {0};
-	const struct snapshot_device *device;
-	size_t at = 0;
-
-	while ((device = smi_each_device(row, &at, NULL))) {
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			totals.bytes = merge_add(totals.bytes, device->memory[type].used);
-			totals.buffers = merge_add(totals.buffers, device->memory[type].buffers);
-		}
-	}
-	fields_put_object(json, key, smi_totals_fields, &totals);
-}
-
-static const struct field smi_totals_shape[] = {
-	FIELD_STRUCT("totals", bytes, smi_totals_fields),
 	FIELD_END,
 };
 
@@ -254,7 +230,7 @@ static const struct field smi_members[] = {
 	FIELD_MADE("processes", document_each_process, document_smi_process),
 	FIELD_CODED("users", document_put_users, .fields = document_users,
 		    .absent = FIELD_ELSEWHERE),
-	FIELD_CODED("totals", smi_put_totals, .fields = smi_totals_shape),
+	FIELD_STRUCT("totals", totals, smi_totals),
 	FIELD_WITHIN("not_taken", snapshot, smi_not_taken),
 	FIELD_END,
 };
@@ -270,9 +246,16 @@ void document_smi_users(struct emit *json, const struct snapshot *snapshot,
 			const struct filter *filter, struct document_commands *commands,
 			const struct by_user *users)
 {
-	const struct document_scope scope = {
+	struct document_scope scope = {
 		.snapshot = snapshot, .filter = filter, .commands = commands, .users = users};
+	const struct snapshot_device *device;
+	size_t at = 0;
 
+	while ((device = smi_each_device(&scope, &at, NULL))) {
+		const struct snapshot_memory all = amount_of_device(device, AMOUNT_ALL);
+
+		snapshot_add_memory(&scope.totals, &all);
+	}
 	document_put(json, &smi_document, snapshot, &scope);
 }
 
