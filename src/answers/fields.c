@@ -340,12 +340,33 @@ void fields_csv_row(FILE *out, const struct fields_view *view, const void *row)
 	}
 }
 
-/* What people read; @text has room for FIELDS_TEXT bytes. */
-static const char *fields_cell(const struct field *field, const char *base, char *text)
+const struct field *fields_named(const struct field *fields, const char *key)
 {
-	uint64_t number = fields_number(field, base);
-	const char *name;
+	const struct field *field = fields_find(fields, key, strlen(key));
 
+	assert(field->key);
+	return field;
+}
+
+union field_value fields_value(const struct field *field, const void *row)
+{
+	const char *base = fields_base(field, row), *text;
+
+	if (field->kind != FIELD_TEXT)
+		return (union field_value){.number = fields_number(field, base)};
+	text = fields_text(field, base);
+	return (union field_value){.text = text ? text : ""};
+}
+
+const char *fields_cell(const struct field *field, const void *row, char *text)
+{
+	const char *base = fields_base(field, row);
+	uint64_t number = fields_number(field, base);
+
+	if (field->people)
+		return field->people(row, text);
+	if (!fields_has_cell(field, base))
+		return NULL;
 	switch (field->kind) {
 	case FIELD_BYTES:
 		return text_size(number, text);
@@ -353,8 +374,7 @@ static const char *fields_cell(const struct field *field, const char *base, char
 		return text_duration(number, text);
 	case FIELD_NAME:
 	case FIELD_TEXT:
-		name = fields_text(field, base);
-		return name ? name : "-";
+		return fields_text(field, base);
 	default:
 		snprintf(text, FIELDS_TEXT, field->kind == FIELD_HEX ? "0x%" PRIx64 : "%" PRIu64,
 			 number);
@@ -367,14 +387,8 @@ void fields_table_row(struct table *table, const struct fields_view *view, const
 	char text[FIELDS_TEXT];
 
 	for (size_t i = 0; i < view->count; i++) {
-		const struct field *field = view->fields[i];
-		const char *base = fields_base(field, row);
+		const char *cell = fields_cell(view->fields[i], row, text);
 
-		if (field->people)
-			table_text(table, field->people(row, text));
-		else
-			table_text(table, fields_has_cell(field, base)
-						  ? fields_cell(field, base, text)
-						  : "-");
+		table_text(table, cell ? cell : "-");
 	}
 }

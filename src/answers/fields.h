@@ -10,6 +10,7 @@
  *   struct field[] ──► fields_put()  ◄──► fields_take()     "pid":12,"comm":"python"
  *        ├─ "pid,comm" ──► fields_csv_row()                 12,python
  *        ├─ "comm,pid" ──► fields_table_row()               python   12
+ *        ├─ "comm" ──► fields_cell()                        a column of "ttmem top"
  *        └─ fields_put_schema()                             {"type":"object","required":["pid",...
  */
 
@@ -281,3 +282,17 @@ void fields_csv_row(FILE *out, const struct fields_view *view, const void *row);
 
 /* The next cells of @table, which was begun with the view's columns. */
 void fields_table_row(struct table *table, const struct fields_view *view, const void *row);
+
+/* One field of a table, which must have the key. */
+const struct field *fields_named(const struct field *fields, const char *key);
+
+/* What people read in its column, NULL = no value. @text has room for FIELDS_TEXT bytes. */
+const char *fields_cell(const struct field *field, const void *row, char *text);
+
+/* What rows are ordered by: a text, never NULL, if its kind is TEXT. */
+union field_value {
+	uint64_t number;
+	const char *text;
+};
+
+union field_value fields_value(const struct field *field, const void *row);
