@@ -299,6 +299,9 @@ const struct field buffers_group_fields[] = {
 	SITE("buffers", NUMBER, buffers, .column = {"BUFFERS", true}),
 	SITE("oldest_ns", TIME, oldest_ns),
 	FIELD("age", SPAN, age_ns, .absent = FIELD_COLUMN, .column = {"OLDEST", true}),
+	SITE("type", NAME, type, .names = types_name, .absent = FIELD_COLUMN),
+	PROCESS("pid", SHORT, id.pid, .absent = FIELD_COLUMN),
+	PROCESS("comm", TEXT, comm, .absent = FIELD_COLUMN),
 	FIELD_END,
 };
 

@@ -49,10 +49,11 @@ void buffers_put(struct emit *json, const struct snapshot *snapshot);
 /* A group of a list, with the key that scripts compare. */
 struct buffers_group {
 	const struct call_site *site;
-	const struct call_site *names; /* its largest */
-	const char *key;               /* NULL = its buffers have none */
-	const char *shown;             /* what people read instead; NULL = the key */
-	uint64_t age_ns;               /* of the oldest */
+	const struct snapshot_process *process; /* if its sites are per process */
+	const struct call_site *names;          /* its largest */
+	const char *key;                        /* NULL = its buffers have none */
+	const char *shown;                      /* what people read instead; NULL = the key */
+	uint64_t age_ns;                        /* of the oldest */
 	bool is_site;
 };
 

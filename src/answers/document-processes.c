@@ -160,13 +160,6 @@ static bool document_wants_process(const struct snapshot *snapshot, const struct
 	return filter->device_count == 0;
 }
 
-/* A process, as it is written. */
-struct document_process {
-	const struct document_scope *scope;
-	const struct snapshot_process *process;
-	uint64_t last_ns;
-};
-
 static void document_put_command(struct emit *json, const char *key, const void *row)
 {
 	const struct document_process *one = row;
@@ -213,7 +206,7 @@ static const struct field document_command[] = {
 	FIELD_END,
 };
 
-static const struct field document_process[] = {
+const struct field document_process[] = {
 	PROCESS("pid", SHORT, id.pid, .least = 1),
 	PROCESS("ns_pid", SHORT, ns_pid, .least = 1),
 	PROCESS("start_ns", TIME, start_ns),

@@ -31,6 +31,15 @@ extern const struct field document_device[];
 /* Of a struct process_id: what readers need of a process. */
 extern const struct field document_process_id[];
 
+/* A process, and what is written of it without its devices. */
+struct document_process {
+	const struct document_scope *scope;
+	const struct snapshot_process *process;
+	uint64_t last_ns;
+};
+
+extern const struct field document_process[];
+
 /* Of "processes". */
 const void *document_each_process(const void *context, size_t *at, void *room);
 extern const struct field document_smi_process[];

@@ -45,18 +45,18 @@ static void list_draw_titles(const struct list *list, const struct list_rows *ro
 
 	grid_restyle(grid, area->row, area->column, area->columns, GRID_HEAD);
 	for (size_t i = 0; i < rows->column_count; i++) {
-		const struct list_column *column = &rows->columns[i];
-		bool is_sorted = rows->compare && list->sort == i && !column->fixed;
+		struct table_column column = list_title(rows, i);
+		bool is_sorted = list->sort == i && !rows->columns[i].paint;
 		char title[LIST_CELL_SIZE];
 
 		if (list->widths[i] == 0)
 			continue;
-		snprintf(title, sizeof(title), "%s%s", column->title,
+		snprintf(title, sizeof(title), "%s%s", column.title,
 			 !is_sorted      ? ""
 			 : grid->ascii   ? (list->falling ? "v" : "^")
 			 : list->falling ? "\u25be"
 					 : "\u25b4");
-		if (column->right)
+		if (column.right)
 			grid_right(grid, area->row, list->offsets[i], list->widths[i], GRID_HEAD,
 				   title);
 		else
@@ -68,30 +68,32 @@ static void list_draw_titles(const struct list *list, const struct list_rows *ro
 static void list_draw_row(const struct list *list, const struct list_rows *rows,
 			  const void *context, struct grid *grid, unsigned int row, size_t place)
 {
-	size_t item = list->order[place];
+	char room[FIELDS_TEXT];
+	struct list_cell cell = {.context = context, .item = list->order[place], .text = room};
 
 	for (size_t i = 0; i < rows->column_count; i++) {
-		enum grid_style style = GRID_PLAIN;
-		char text[LIST_CELL_SIZE] = "";
+		const char *text;
 
 		if (list->widths[i] == 0)
 			continue;
-		rows->cell(context, item, i, text, &style);
-		if (rows->columns[i].right)
-			grid_right(grid, row, list->offsets[i], list->widths[i], style, text);
+		text = list_cell_text(rows, i, &cell);
+		if (list_title(rows, i).right)
+			grid_right(grid, row, list->offsets[i], list->widths[i], cell.style, text);
 		else
-			grid_text(grid, row, list->offsets[i], list->widths[i], style, text);
+			grid_text(grid, row, list->offsets[i], list->widths[i], cell.style, text);
 	}
 	if (place == list->place) {
 		grid_restyle(grid, row, list->area.column, list->area.columns, GRID_CHOSEN);
 		grid_put(grid, row, list->area.column, GRID_CHOSEN, '>');
 	}
 	/* Last: bars keep their style in a selected row. */
-	for (size_t i = 0; rows->paint && i < rows->column_count; i++) {
-		struct grid_area cell = {row, list->offsets[i], 1, list->widths[i]};
+	for (size_t i = 0; i < rows->column_count; i++) {
+		const struct list_column *column = &rows->columns[i];
+		struct grid_area area = {row, list->offsets[i], 1, list->widths[i]};
 
-		if (list->widths[i] > 0)
-			rows->paint(context, item, i, grid, &cell);
+		cell.of = column->of;
+		if (column->paint && list->widths[i] > 0)
+			column->paint(&cell, grid, &area);
 	}
 }
 

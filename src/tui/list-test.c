@@ -4,7 +4,6 @@
 
 #include "tui/list.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -21,25 +20,18 @@ struct basket {
 	size_t count;
 };
 
-static void cell(const void *context, size_t item, size_t column, char *text,
-		 enum grid_style *style)
+#define ROW struct fruit
+
+static const struct field fields[] = {
+	FIELD_OR_NULL("name", TEXT, name, .column = {"NAME"}),
+	FIELD("weight", NUMBER, weight, .column = {"GRAMS", true}),
+	FIELD_END,
+};
+
+static const void *row(const void *context, size_t item, void *room)
 {
-	const struct basket *basket = context;
-
-	(void)style;
-	if (column == 0)
-		snprintf(text, LIST_CELL_SIZE, "%s", basket->fruits[item].name);
-	else
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu64, basket->fruits[item].weight);
-}
-
-static int compare(const void *context, size_t a, size_t b, size_t column)
-{
-	const struct fruit *fruits = ((const struct basket *)context)->fruits;
-
-	if (column == 0)
-		return strcmp(fruits[a].name, fruits[b].name);
-	return (fruits[a].weight > fruits[b].weight) - (fruits[a].weight < fruits[b].weight);
+	(void)room;
+	return &((const struct basket *)context)->fruits[item];
 }
 
 static uint64_t key(const void *context, size_t item)
@@ -47,11 +39,6 @@ static uint64_t key(const void *context, size_t item)
 	const struct fruit *fruit = &((const struct basket *)context)->fruits[item];
 
 	return (uint64_t)(unsigned char)fruit->name[0] << 32 | fruit->weight;
-}
-
-static bool wants(const void *context, size_t item, const char *filter)
-{
-	return list_has(((const struct basket *)context)->fruits[item].name, filter);
 }
 
 static size_t line_count(const void *context, size_t item)
@@ -67,19 +54,19 @@ static void line(const void *context, size_t item, size_t number, char *text)
 }
 
 static const struct list_column columns[] = {
-	{.title = "NAME", .width = 6, .grows = true},
-	{.title = "GRAMS", .width = 6, .right = true},
-	{.title = "SAME", .width = 4, .right = true, .least = 40},
+	{"name", .width = 6, .grows = true},
+	{"weight", .width = 6},
+	{"weight", "SAME", .width = 4, .right = true, .least = 40},
 };
 
 static const struct list_rows rows = {
 	.columns = columns,
 	.column_count = ARRAY_SIZE(columns),
 	.none = "no fruit",
-	.cell = cell,
-	.compare = compare,
+	.fields = fields,
+	.row = row,
+	.sought = "name",
 	.key = key,
-	.wants = wants,
 	.line_count = line_count,
 	.line = line,
 };
@@ -270,5 +257,96 @@ UNIT(clicks_choose_enter_and_sort)
 	assert(click(&list, 1, 20) == LIST_SORTED && list.sort == 1 && list.falling);
 	assert(click(&list, 1, 20) == LIST_SORTED && !list.falling);
 	assert(press(&list, &basket, 'x') == LIST_NOT_MINE);
+	list_deinit(&list);
+}
+
+struct event {
+	const char *name;
+	uint64_t time_ns, bytes;
+};
+
+#undef ROW
+#define ROW struct event
+
+static const struct field event_fields[] = {
+	FIELD_OR_NULL("name", TEXT, name, .column = {"NAME"}),
+	FIELD_OR_NULL("time_ns", TIME, time_ns),
+	FIELD_OR_NULL("bytes", BYTES, bytes, .column = {"SIZE", true}),
+	FIELD_END,
+};
+
+static const void *event_row(const void *context, size_t item, void *room)
+{
+	(void)room;
+	return &((const struct event *)context)[item];
+}
+
+static uint64_t event_now(const void *context)
+{
+	(void)context;
+	return UINT64_C(10000000000);
+}
+
+static const char *event_flags(struct list_cell *cell)
+{
+	const struct event *event = event_row(cell->context, cell->item, NULL);
+
+	return !event->name ? NULL : *event->name == 'b' ? "a" : "b";
+}
+
+static uint64_t event_length(const struct list_cell *cell)
+{
+	const struct event *event = event_row(cell->context, cell->item, NULL);
+
+	return (event->name ? strlen(event->name) : 0) + cell->of;
+}
+
+static const struct list_column event_columns[] = {
+	{"name", .width = 6, .none = "none"},
+	{"time_ns", "AGO", .width = 6, .right = true},
+	{"bytes", .width = 8},
+	{.title = "FLAG", .width = 5, .cell = event_flags},
+	{.title = "LEN", .width = 5, .right = true, .value = event_length, .of = 1},
+};
+
+static const struct list_rows event_rows = {
+	.columns = event_columns,
+	.column_count = ARRAY_SIZE(event_columns),
+	.fields = event_fields,
+	.row = event_row,
+	.now = event_now,
+	.sought = "name,bytes",
+};
+
+UNIT(shows_and_sorts_by_values_of_every_kind)
+{
+	static const struct event events[] = {
+		{"boot", UINT64_C(7000000000), 2048},
+		{"at", UINT64_C(9000000000), 512},
+		{NULL, 0, 0},
+	};
+	static const uint32_t orders[][3] = {{2, 1, 0}, {1, 0, 2}, {2, 1, 0}, {2, 0, 1}, {2, 1, 0}};
+	const struct grid_area area = {0, 0, 4, 37};
+	struct grid grid = GRID_NULL;
+	struct list list = fresh;
+
+	for (list.sort = 0; list.sort < ARRAY_SIZE(orders); list.sort++) {
+		assert(list_update(&list, &event_rows, events, 3) == 0);
+		assert(memcmp(list.order, orders[list.sort], sizeof(orders[0])) == 0);
+	}
+	list.sort = 1;
+	assert(list_update(&list, &event_rows, events, 3) == 0);
+	assert(grid_begin(&grid, 4, 37) == 0);
+	grid.ascii = true;
+	list_draw(&list, &event_rows, events, &grid, &area);
+	testing_grid_is(
+		&grid,
+		" NAME     AGO^     SIZE FLAG    LEN\n>at        1 s    512 B b         3\n"
+		" boot      3 s  2.0 KiB a         5\n none        -        - -         1\n");
+	/* What stands for no value is not found. */
+	strcpy(list.filter, "-");
+	assert(list_update(&list, &event_rows, events, 3) == 0 && list.count == 0);
+	strcpy(list.filter, "kib");
+	assert(list_update(&list, &event_rows, events, 3) == 0 && list.count == 1);
 	list_deinit(&list);
 }

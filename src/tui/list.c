@@ -4,41 +4,22 @@
 
 #include "tui/list.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 
 void list_deinit(struct list *list)
 {
 	free(list->order);
+	free(list->values);
 	*list = (struct list){.order = NULL};
 }
 
 bool list_has(const char *text, const char *part)
 {
 	return !*part || (text && strcasestr(text, part));
-}
-
-struct list_sorting {
-	const struct list *list;
-	const struct list_rows *rows;
-	const void *context;
-};
-
-static int list_compare(const void *left, const void *right, void *sorting)
-{
-	const struct list_sorting *by = sorting;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	int r = by->rows->compare(by->context, a, b, by->list->sort);
-
-	if (by->list->falling)
-		r = -r;
-	/* Equal rows must not change places from one update to the next. */
-	return r ? r : bits_compare(a, b);
 }
 
 /* The selected row is found by its key; if it is gone, the row in its place is selected. */
@@ -66,22 +47,11 @@ static void list_find_chosen(struct list *list, const struct list_rows *rows, co
 
 int list_update(struct list *list, const struct list_rows *rows, const void *context, size_t items)
 {
-	struct list_sorting sorting = {list, rows, context};
-	uint32_t *order =
-		array_grow(list->order, &list->capacity, bits_max(items, 1), sizeof(*order));
+	int r = list_arrange(list, rows, context, items);
 
-	if (!order)
-		return -ENOMEM;
-	list->order = order;
-	list->count = 0;
-	for (size_t i = 0; i < items; i++) {
-		if (!rows->wants || rows->wants(context, i, list->filter))
-			order[list->count++] = (uint32_t)i;
-	}
-	if (rows->compare)
-		qsort_r(order, list->count, sizeof(*order), list_compare, &sorting);
-	list_find_chosen(list, rows, context);
-	return 0;
+	if (r == 0)
+		list_find_chosen(list, rows, context);
+	return r;
 }
 
 bool list_chosen(const struct list *list, size_t *ret_item)
@@ -135,9 +105,9 @@ static size_t list_back(size_t place, size_t by)
 
 static int list_sort_by(struct list *list, const struct list_rows *rows, size_t column)
 {
-	if (rows->columns[column].fixed || !rows->compare)
+	if (rows->columns[column].paint)
 		return LIST_MOVED;
-	list->falling = list->sort == column ? !list->falling : rows->columns[column].right;
+	list->falling = list->sort == column ? !list->falling : list_title(rows, column).right;
 	list->sort = column;
 	list->sorts = true;
 	return LIST_SORTED;
@@ -150,7 +120,7 @@ static int list_sort_next(struct list *list, const struct list_rows *rows, size_
 
 	for (size_t i = 0; i < rows->column_count; i++) {
 		column = (column + step) % rows->column_count;
-		if (list->widths[column] > 0 && !rows->columns[column].fixed &&
+		if (list->widths[column] > 0 && !rows->columns[column].paint &&
 		    column != list->sort)
 			return list_sort_by(list, rows, column);
 	}

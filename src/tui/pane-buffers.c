@@ -6,39 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/buffers.h"
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "model/amount.h"
 #include "model/snapshot.h"
-#include "model/types.h"
 #include "tui/pane.h"
 #include "tui/stack-lines.h"
 
 #define BUFFERS_FACTS 4u /* lines before the frames of an unfolded row */
 
-enum buffers_column {
-	BUFFERS_SIZE,
-	BUFFERS_TYPE,
-	BUFFERS_DEVICE,
-	BUFFERS_ADDRESS,
-	BUFFERS_REFS,
-	BUFFERS_AGE,
-	BUFFERS_THREAD,
-	BUFFERS_NAME,
-	BUFFERS_PHASE,
-};
-
 static const struct list_column buffers_columns[] = {
-	{.title = "SIZE", .width = 10, .right = true},
-	{.title = "TYPE", .width = 8, .wide = 13},
-	{.title = "DEV", .width = 4, .right = true},
-	{.title = "ADDRESS", .width = 12},
-	{.title = "REFS", .width = 5, .right = true, .least = 100},
-	{.title = "AGE", .width = 7, .right = true},
-	{.title = "THREAD", .width = 8, .right = true, .least = 120},
-	{.title = "NAME", .width = 16, .grows = true},
-	{.title = "PHASE", .width = 10, .grows = true},
+	{"size", .width = 10},
+	{"type", .width = 8, .wide = 13},
+	{"device", .width = 4},
+	{"address", .width = 12},
+	{"refs", .width = 5, .least = 100},
+	{"born_ns", "AGE", .width = 7, .right = true},
+	{"thread", "THREAD", .width = 8, .right = true, .least = 120},
+	{"name", .width = 16, .grows = true, .none = "-"},
+	{"phase", .width = 10, .grows = true},
 };
 
 static const struct snapshot_buffer *buffers_at(const void *context, size_t item)
@@ -46,80 +34,25 @@ static const struct snapshot_buffer *buffers_at(const void *context, size_t item
 	return &model_details(context, POLLER_BUFFERS)->snapshot->buffers[item];
 }
 
-static void buffers_cell(const void *context, size_t item, size_t column, char *text,
-			 enum grid_style *style)
+static const void *buffers_row(const void *context, size_t item, void *room)
 {
-	const struct snapshot_buffer *buffer = buffers_at(context, item);
-	uint64_t now = model_details(context, POLLER_BUFFERS)->snapshot->time_ns;
-	char number[TEXT_NUMBER_SIZE];
+	struct buffers_row *row = room;
 
-	switch (column) {
-	case BUFFERS_SIZE:
-		snprintf(text, LIST_CELL_SIZE, "%s", text_size(buffer->size, number));
-		break;
-	case BUFFERS_TYPE:
-		snprintf(text, LIST_CELL_SIZE, "%s", types_name(buffer->type));
-		break;
-	case BUFFERS_DEVICE:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, buffer->device);
-		break;
-	case BUFFERS_ADDRESS:
-		snprintf(text, LIST_CELL_SIZE, "0x%" PRIx64, buffer->address);
-		break;
-	case BUFFERS_REFS:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, buffer->refs);
-		break;
-	case BUFFERS_AGE:
-		snprintf(text, LIST_CELL_SIZE, "%s", pane_ago(now, buffer->born_ns, number));
-		break;
-	case BUFFERS_THREAD:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, buffer->thread);
-		break;
-	case BUFFERS_NAME:
-		snprintf(text, LIST_CELL_SIZE, "%s", buffer->name ? buffer->name : "-");
-		break;
-	default:
-		snprintf(text, LIST_CELL_SIZE, "%s", buffer->phase ? buffer->phase : "-");
-		break;
-	}
-	if (!buffer->name && column == BUFFERS_NAME)
-		*style = GRID_FAINT;
+	*row = buffers_row_of(model_details(context, POLLER_BUFFERS)->snapshot,
+			      buffers_at(context, item));
+	return row;
 }
 
-static int buffers_compare_column(const void *context, size_t a, size_t b, size_t column)
+static uint64_t buffers_now(const void *context)
 {
-	const struct snapshot_buffer *x = buffers_at(context, a), *y = buffers_at(context, b);
-
-	switch (column) {
-	case BUFFERS_TYPE:
-		return pane_compare(x->type, y->type);
-	case BUFFERS_DEVICE:
-		return pane_compare(x->device, y->device);
-	case BUFFERS_ADDRESS:
-		return pane_compare(x->address, y->address);
-	case BUFFERS_REFS:
-		return pane_compare(x->refs, y->refs);
-	case BUFFERS_AGE:
-		return pane_compare(y->born_ns, x->born_ns);
-	case BUFFERS_THREAD:
-		return pane_compare(x->thread, y->thread);
-	case BUFFERS_NAME:
-		return pane_compare_texts(x->name, y->name);
-	case BUFFERS_PHASE:
-		return pane_compare_texts(x->phase, y->phase);
-	default:
-		return pane_compare(x->size, y->size);
-	}
+	return model_details(context, POLLER_BUFFERS)->snapshot->time_ns;
 }
 
 /* Equal rows need a stable order: they are read in any order. */
-static int buffers_compare(const void *context, size_t a, size_t b, size_t column)
+static int buffers_compare(const void *context, size_t a, size_t b)
 {
-	int r = buffers_compare_column(context, a, b, column);
-
-	return r ? r
-		 : snapshot_compare_buffers(buffers_at(context, b), buffers_at(context, a),
-					    SNAPSHOT_BY_SIZE);
+	return snapshot_compare_buffers(buffers_at(context, b), buffers_at(context, a),
+					SNAPSHOT_BY_SIZE);
 }
 
 static uint64_t buffers_key(const void *context, size_t item)
@@ -128,18 +61,6 @@ static uint64_t buffers_key(const void *context, size_t item)
 	uint64_t hash = hash_fold(buffer->address ^ HASH_K0, buffer->birth ^ HASH_K1);
 
 	return hash_u64(hash ^ ((uint64_t)buffer->device << 8 | buffer->type)) | 1;
-}
-
-static bool buffers_wants(const void *context, size_t item, const char *filter)
-{
-	const struct snapshot_buffer *buffer = buffers_at(context, item);
-	char address[24];
-
-	if (!*filter || list_has(buffer->name, filter) || list_has(buffer->phase, filter) ||
-	    list_has(types_name(buffer->type), filter))
-		return true;
-	snprintf(address, sizeof(address), "0x%" PRIx64, buffer->address);
-	return list_has(address, filter);
 }
 
 static const char *buffers_source(const void *context, const struct snapshot_buffer *buffer)
@@ -190,17 +111,21 @@ static const struct list_rows buffers_rows = {
 	.columns = buffers_columns,
 	.column_count = ARRAY_SIZE(buffers_columns),
 	.none = "nothing is alive, or it may not be seen",
-	.cell = buffers_cell,
+	.fields = buffers_fields,
+	.row = buffers_row,
+	.now = buffers_now,
+	.sought = "name,phase,type,address",
 	.compare = buffers_compare,
 	.key = buffers_key,
-	.wants = buffers_wants,
 	.line_count = buffers_line_count,
 	.line = buffers_line,
 };
 
 enum snapshot_order pane_buffers_order(const struct list *list)
 {
-	return list->sort == BUFFERS_AGE && list->falling ? SNAPSHOT_BY_AGE : SNAPSHOT_BY_SIZE;
+	bool is_by_age = strcmp(buffers_columns[list->sort].key, "born_ns") == 0;
+
+	return is_by_age && list->falling ? SNAPSHOT_BY_AGE : SNAPSHOT_BY_SIZE;
 }
 
 static void buffers_draw(struct model *model, struct grid *grid, const struct grid_area *area)
@@ -254,7 +179,6 @@ const struct pane pane_buffers = {
 	.name = "Buffers",
 	.keys = "Enter:stack <>:sort r:reverse /:filter",
 	.rows = &buffers_rows,
-	.sort = BUFFERS_SIZE,
 	.falling = true,
 	.count = buffers_count,
 	.draw = buffers_draw,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The order of devices: those with equal figures stay in the order in which they are read. */
+/* Columns of all views name fields; devices with equal figures stay in the order in which they are read. */
 
 #include <stdlib.h>
 
@@ -25,9 +25,17 @@ static void add_device(struct snapshot *snapshot, uint32_t process, uint32_t dev
 	}
 }
 
-static int compare(const struct model *model, size_t a, size_t b, size_t column)
+/* Whether the devices are in this order. */
+static bool has_order(struct model *model, size_t column, bool falling, uint32_t first,
+		      uint32_t second, uint32_t third)
 {
-	return pane_devices.rows->compare(model, a, b, column);
+	struct list *list = &model->lists[MODEL_DEVICES];
+
+	list->sort = column;
+	list->falling = falling;
+	model_update(model);
+	assert(list->count == 3);
+	return list->order[0] == first && list->order[1] == second && list->order[2] == third;
 }
 
 UNIT(equal_devices_are_equal_in_every_column_but_their_number)
@@ -48,11 +56,36 @@ UNIT(equal_devices_are_equal_in_every_column_but_their_number)
 	model_init(&model);
 	model_totals_consume(&model, totals);
 	for (size_t column = 1; column < pane_devices.rows->column_count; column++) {
-		if (pane_devices.rows->columns[column].fixed)
+		if (pane_devices.rows->columns[column].paint)
 			continue;
-		assert(compare(&model, 0, 1, column) == 0 && compare(&model, 1, 0, column) == 0);
-		larger += compare(&model, 2, 0, column) > 0 && compare(&model, 0, 2, column) < 0;
+		assert(has_order(&model, column, false, 0, 1, 2));
+		if (has_order(&model, column, true, 2, 0, 1))
+			larger++;
+		else
+			assert(has_order(&model, column, true, 0, 1, 2));
 	}
 	assert(larger == 4); /* used and share, of DRAM and of L1 */
 	model_deinit(&model);
+}
+
+UNIT(every_column_and_filter_has_its_fields)
+{
+	for (unsigned int view = 0; view < MODEL_VIEWS; view++) {
+		const struct list_rows *rows = pane_of((enum model_view)view)->rows;
+		struct fields_view sought = {.count = 0};
+
+		for (size_t i = 0; i < rows->column_count; i++) {
+			const struct list_column *column = &rows->columns[i];
+
+			assert(*list_title(rows, i).title && column->width);
+			assert(column->key || column->cell || column->value || column->paint);
+			/* Ends the program if there is none. */
+			if (column->key &&
+			    fields_named(rows->fields, column->key)->kind == FIELD_TIME)
+				assert(rows->now);
+		}
+		if (rows->sought)
+			fields_choose(&sought, rows->fields, rows->sought);
+		assert(sought.count > 0 || rows->finds);
+	}
 }

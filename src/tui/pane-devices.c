@@ -4,7 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "answers/document-processes.h"
 #include "base/bits.h"
 #include "base/text.h"
 #include "model/amount.h"
@@ -17,170 +19,161 @@
 #define DEVICES_SIDE_AT 120u /* the width from which it is shown */
 #define DEVICES_HOLDERS 64u
 
-enum devices_column {
-	DEVICES_NUMBER,
-	DEVICES_CARD,
-	DEVICES_DRAM_BAR,
-	DEVICES_DRAM,
-	DEVICES_DRAM_ALL,
-	DEVICES_DRAM_SHARE,
-	DEVICES_L1_BAR,
-	DEVICES_L1,
-	DEVICES_L1_ALL,
-	DEVICES_L1_SHARE,
-	DEVICES_PROCESSES,
-};
-
-static const struct list_column devices_columns[] = {
-	{.title = "DEV", .width = 5, .right = true},
-	{.title = "CARD", .width = 16},
-	{.title = "DRAM", .width = 7, .grows = true, .fixed = true},
-	{.title = "USED", .width = 10, .right = true},
-	{.title = "OF", .width = 10, .right = true, .least = 110},
-	{.title = "%", .width = 5, .right = true},
-	{.title = "L1", .width = 7, .grows = true, .fixed = true},
-	{.title = "USED", .width = 10, .right = true},
-	{.title = "OF", .width = 10, .right = true, .least = 110},
-	{.title = "%", .width = 5, .right = true},
-	{.title = "PROCS", .width = 6, .right = true, .least = 100},
-};
-
 static const struct snapshot_device *devices_at(const void *context, size_t item)
 {
 	return &model_snapshot(context)->devices[item];
 }
 
-static bool devices_is_dram(size_t column)
+const void *pane_devices_row(const void *context, size_t item, void *room)
 {
-	return column <= DEVICES_DRAM_SHARE;
+	(void)room;
+	return devices_at(context, item);
 }
 
-static struct snapshot_memory devices_amount(const struct snapshot_device *device, size_t column)
+static struct snapshot_memory devices_amount(const struct list_cell *cell)
 {
-	return amount_of_device(device, devices_is_dram(column) ? TYPES_DRAM : TYPES_L1);
+	return amount_of_device(devices_at(cell->context, cell->item), cell->of);
 }
 
-static void devices_share(const struct snapshot_memory *amount, char *text, enum grid_style *style)
+const char *pane_devices_number(struct list_cell *cell)
 {
-	double share = amount_share(amount);
+	pane_device_number(devices_at(cell->context, cell->item), cell->text, FIELDS_TEXT);
+	return cell->text;
+}
 
-	if (!amount->capacity) {
-		snprintf(text, LIST_CELL_SIZE, "-");
-		return;
-	}
-	*style = chart_style(share);
+static const char *devices_card(struct list_cell *cell)
+{
+	const struct snapshot_device *device = devices_at(cell->context, cell->item);
+
+	pane_device_card(device, cell->text, FIELDS_TEXT);
+	if (condition_words(device->condition.state))
+		cell->style = GRID_BAD;
+	return cell->text;
+}
+
+static const char *devices_used_text(struct list_cell *cell)
+{
+	struct snapshot_memory amount = devices_amount(cell);
+
+	return amount_text(&amount, cell->text);
+}
+
+static uint64_t devices_used(const struct list_cell *cell)
+{
+	return devices_amount(cell).used;
+}
+
+static const char *devices_capacity_text(struct list_cell *cell)
+{
+	uint64_t capacity = devices_amount(cell).capacity;
+
+	return capacity ? text_size(capacity, cell->text) : "not known";
+}
+
+static uint64_t devices_capacity(const struct list_cell *cell)
+{
+	return devices_amount(cell).capacity;
+}
+
+static const char *devices_share_text(struct list_cell *cell)
+{
+	struct snapshot_memory amount = devices_amount(cell);
+	double share = amount_share(&amount);
+
+	if (!amount.capacity)
+		return NULL;
+	cell->style = chart_style(share);
 	if (share < 0.9995)
-		snprintf(text, LIST_CELL_SIZE, "%.1f", share * 100);
+		snprintf(cell->text, FIELDS_TEXT, "%.1f", share * 100);
 	else
-		snprintf(text, LIST_CELL_SIZE, "%.0f", share < 99 ? share * 100 : 9900);
+		snprintf(cell->text, FIELDS_TEXT, "%.0f", share < 99 ? share * 100 : 9900);
+	return cell->text;
 }
 
-static void devices_cell(const void *context, size_t item, size_t column, char *text,
-			 enum grid_style *style)
+static uint64_t devices_share(const struct list_cell *cell)
 {
-	const struct snapshot_device *device = devices_at(context, item);
-	struct snapshot_memory amount = devices_amount(device, column);
-	char number[TEXT_NUMBER_SIZE];
+	struct snapshot_memory amount = devices_amount(cell);
+	double share = amount_share(&amount);
+	uint64_t bits;
 
-	switch (column) {
-	case DEVICES_NUMBER:
-		pane_device_number(device, text, LIST_CELL_SIZE);
-		break;
-	case DEVICES_CARD:
-		pane_device_card(device, text, LIST_CELL_SIZE);
-		if (condition_words(device->condition.state))
-			*style = GRID_BAD;
-		break;
-	case DEVICES_DRAM:
-	case DEVICES_L1:
-		snprintf(text, LIST_CELL_SIZE, "%s", amount_text(&amount, number));
-		break;
-	case DEVICES_DRAM_ALL:
-	case DEVICES_L1_ALL:
-		snprintf(text, LIST_CELL_SIZE, "%s",
-			 amount.capacity ? text_size(amount.capacity, number) : "not known");
-		break;
-	case DEVICES_DRAM_SHARE:
-	case DEVICES_L1_SHARE:
-		devices_share(&amount, text, style);
-		break;
-	case DEVICES_PROCESSES:
-		/* Processes that have it open but report nothing are just as interesting. */
-		snprintf(text, LIST_CELL_SIZE,
-			 device->untracked ? "%" PRIu32 "+%" PRIu32 : "%" PRIu32, device->processes,
-			 device->untracked);
-		break;
-	default:
-		break;
-	}
+	/* In the same order, as none is negative. */
+	memcpy(&bits, &share, sizeof(bits));
+	return bits;
 }
 
-static void devices_paint(const void *context, size_t item, size_t column, struct grid *grid,
-			  const struct grid_area *area)
+/* Processes that have it open but report nothing are just as interesting. */
+static const char *devices_processes_text(struct list_cell *cell)
 {
-	struct snapshot_memory amount;
+	const struct snapshot_device *device = devices_at(cell->context, cell->item);
 
-	if (column != DEVICES_DRAM_BAR && column != DEVICES_L1_BAR)
-		return;
-	amount = devices_amount(devices_at(context, item), column);
+	snprintf(cell->text, FIELDS_TEXT, device->untracked ? "%" PRIu32 "+%" PRIu32 : "%" PRIu32,
+		 device->processes, device->untracked);
+	return cell->text;
+}
+
+static uint64_t devices_processes(const struct list_cell *cell)
+{
+	return devices_at(cell->context, cell->item)->processes;
+}
+
+static void devices_bar(const struct list_cell *cell, struct grid *grid,
+			const struct grid_area *area)
+{
+	struct snapshot_memory amount = devices_amount(cell);
+
 	if (amount.capacity)
 		chart_bar(grid, area->row, area->column, area->columns, amount_share(&amount));
 }
 
-static int devices_compare(const void *context, size_t a, size_t b, size_t column)
-{
-	const struct snapshot_device *x = devices_at(context, a), *y = devices_at(context, b);
-	struct snapshot_memory p = devices_amount(x, column), q = devices_amount(y, column);
-	char left[128], right[128];
-	double d;
-
-	switch (column) {
-	case DEVICES_CARD:
-		pane_device_card(x, left, sizeof(left));
-		pane_device_card(y, right, sizeof(right));
-		return pane_compare_texts(left, right);
-	case DEVICES_DRAM:
-	case DEVICES_L1:
-		return pane_compare(p.used, q.used);
-	case DEVICES_DRAM_ALL:
-	case DEVICES_L1_ALL:
-		return pane_compare(p.capacity, q.capacity);
-	case DEVICES_DRAM_SHARE:
-	case DEVICES_L1_SHARE:
-		d = amount_share(&p) - amount_share(&q);
-		return (d > 0) - (d < 0);
-	case DEVICES_PROCESSES:
-		return pane_compare(x->processes, y->processes);
-	default:
-		return pane_compare(x->device, y->device);
-	}
-}
-
-static uint64_t devices_key(const void *context, size_t item)
+uint64_t pane_devices_key(const void *context, size_t item)
 {
 	const struct snapshot_device *device = devices_at(context, item);
 
 	return device->unique_id ? device->unique_id : device->device + UINT64_C(1);
 }
 
-static bool devices_wants(const void *context, size_t item, const char *filter)
+bool pane_devices_wants(const void *context, size_t item)
 {
-	const struct snapshot_device *device = devices_at(context, item);
+	return model_shows_device(context, devices_at(context, item));
+}
+
+bool pane_devices_finds(const void *context, size_t item, const char *filter)
+{
 	char card[128];
 
-	pane_device_card(device, card, sizeof(card));
-	return model_shows_device(context, device) && list_has(card, filter);
+	pane_device_card(devices_at(context, item), card, sizeof(card));
+	return list_has(card, filter);
 }
+
+#define BAR .width = 7, .grows = true, .paint = devices_bar
+#define USED .width = 10, .right = true, .cell = devices_used_text, .value = devices_used
+#define ALL .width = 10, .right = true, .cell = devices_capacity_text, .value = devices_capacity
+#define SHARE .width = 5, .right = true, .cell = devices_share_text, .value = devices_share
+#define PROCESSES .width = 6, .cell = devices_processes_text, .value = devices_processes
+
+static const struct list_column devices_columns[] = {
+	{"device", "DEV", .width = 5, .right = true, .cell = pane_devices_number},
+	{.title = "CARD", .width = 16, .cell = devices_card},
+	{.title = "DRAM", BAR, .of = TYPES_DRAM},
+	{.title = "USED", USED, .of = TYPES_DRAM},
+	{.title = "OF", ALL, .of = TYPES_DRAM, .least = 110},
+	{.title = "%", SHARE, .of = TYPES_DRAM},
+	{.title = "L1", BAR, .of = TYPES_L1},
+	{.title = "USED", USED, .of = TYPES_L1},
+	{.title = "OF", ALL, .of = TYPES_L1, .least = 110},
+	{.title = "%", SHARE, .of = TYPES_L1},
+	{.title = "PROCS", PROCESSES, .right = true, .least = 100},
+};
 
 static const struct list_rows devices_rows = {
 	.columns = devices_columns,
 	.column_count = ARRAY_SIZE(devices_columns),
 	.none = "no device yet: none is open in a tracked process (TTMEM=1 turns tracking on)",
-	.cell = devices_cell,
-	.compare = devices_compare,
-	.key = devices_key,
-	.wants = devices_wants,
-	.paint = devices_paint,
+	.fields = document_device,
+	.row = pane_devices_row,
+	.finds = pane_devices_finds,
+	.wants = pane_devices_wants,
+	.key = pane_devices_key,
 };
 
 /* Each type by itself. Return: rows used. */
@@ -313,7 +306,7 @@ static void devices_draw(struct model *model, struct grid *grid, const struct gr
 	devices_draw_charts(model, devices_at(model, item), grid, &rest);
 }
 
-static size_t devices_count(const struct model *model)
+size_t pane_devices_count(const struct model *model)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
 
@@ -332,8 +325,7 @@ const struct pane pane_devices = {
 	.name = "Devices",
 	.keys = "Enter:processes t:time",
 	.rows = &devices_rows,
-	.sort = DEVICES_NUMBER,
-	.count = devices_count,
+	.count = pane_devices_count,
 	.draw = devices_draw,
 	.enter = devices_enter,
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "answers/fields.h"
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -14,108 +15,60 @@
 #include "tui/incident-rows.h"
 #include "tui/pane.h"
 
-enum past_column {
-	PAST_WHEN,
-	PAST_KIND,
-	PAST_PID,
-	PAST_COMM,
-	PAST_DEVICE,
-	PAST_TYPE,
-	PAST_ADDRESS,
-	PAST_SIZE,
-	PAST_COUNT,
-	PAST_WHAT,
-};
-
-static const struct list_column past_columns[] = {
-	{.title = "AGO", .width = 7, .right = true},
-	{.title = "KIND", .width = 12},
-	{.title = "PID", .width = 8, .right = true},
-	{.title = "COMMAND", .width = 10},
-	{.title = "DEV", .width = 4, .right = true},
-	{.title = "TYPE", .width = 13, .least = 100},
-	{.title = "ADDRESS", .width = 12, .least = 120},
-	{.title = "SIZE", .width = 10, .right = true},
-	{.title = "COUNT", .width = 6, .right = true},
-	{.title = "WHAT", .width = 11, .grows = true},
-};
-
 static const struct incident_rows_row *past_at(const void *context, size_t item)
 {
 	return &model_details(context, POLLER_PAST)->incident_rows->rows[item];
 }
 
-static void past_cell(const void *context, size_t item, size_t column, char *text,
-		      enum grid_style *style)
+static const void *past_row(const void *context, size_t item, void *room)
+{
+	(void)room;
+	return past_at(context, item);
+}
+
+static uint64_t past_now(const void *context)
 {
 	const struct model *model = context;
-	const struct incident_rows_row *row = past_at(context, item);
-	uint64_t now = model->totals ? model_snapshot(model)->time_ns : 0;
-	char number[TEXT_NUMBER_SIZE];
 
-	switch (column) {
-	case PAST_WHEN:
-		snprintf(text, LIST_CELL_SIZE, "%s", pane_ago(now, row->time_ns, number));
-		break;
-	case PAST_KIND:
-		*style = strcmp(row->kind, "unknown_free") == 0 ? GRID_WARNING : GRID_BAD;
-		snprintf(text, LIST_CELL_SIZE, "%s", row->kind);
-		break;
-	case PAST_PID:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, row->pid);
-		break;
-	case PAST_COMM:
-		snprintf(text, LIST_CELL_SIZE, "%s", row->comm);
-		break;
-	case PAST_DEVICE:
-		snprintf(text, LIST_CELL_SIZE, row->has_device ? "%" PRIu32 : "-", row->device);
-		break;
-	case PAST_TYPE:
-		snprintf(text, LIST_CELL_SIZE, "%s", row->type ? row->type : "-");
-		break;
-	case PAST_ADDRESS:
-		snprintf(text, LIST_CELL_SIZE, row->has_address ? "0x%" PRIx64 : "-", row->address);
-		break;
-	case PAST_SIZE:
-		snprintf(text, LIST_CELL_SIZE, "%s",
-			 row->bytes ? text_size(row->bytes, number) : "-");
-		break;
-	case PAST_COUNT:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu64, row->count);
-		break;
-	default:
-		snprintf(text, LIST_CELL_SIZE, "%s", row->what ? row->what : "");
-		break;
-	}
+	return model->totals ? model_snapshot(model)->time_ns : 0;
 }
 
-static int past_compare(const void *context, size_t a, size_t b, size_t column)
+static const char *past_kind(struct list_cell *cell)
 {
-	const struct incident_rows_row *x = past_at(context, a), *y = past_at(context, b);
+	const char *kind = past_at(cell->context, cell->item)->kind;
 
-	switch (column) {
-	case PAST_KIND:
-		return pane_compare_texts(x->kind, y->kind);
-	case PAST_PID:
-		return pane_compare(x->pid, y->pid);
-	case PAST_COMM:
-		return pane_compare_texts(x->comm, y->comm);
-	case PAST_DEVICE:
-		return pane_compare(x->device, y->device);
-	case PAST_TYPE:
-		return pane_compare_texts(x->type, y->type);
-	case PAST_ADDRESS:
-		return pane_compare(x->address, y->address);
-	case PAST_SIZE:
-		return pane_compare(x->bytes, y->bytes);
-	case PAST_COUNT:
-		return pane_compare(x->count, y->count);
-	case PAST_WHAT:
-		return pane_compare_texts(x->what, y->what);
-	default:
-		return pane_compare(y->time_ns, x->time_ns);
-	}
+	cell->style = strcmp(kind, "unknown_free") == 0 ? GRID_WARNING : GRID_BAD;
+	return kind;
 }
+
+#define ROW struct incident_rows_row
+
+static const struct field past_fields[] = {
+	FIELD("time_ns", TIME, time_ns),
+	FIELD("kind", TEXT, kind),
+	FIELD("pid", SHORT, pid),
+	FIELD("comm", TEXT, comm),
+	FIELD_IF(has_device, "device", SHORT, device),
+	FIELD_OR_NULL("type", TEXT, type),
+	FIELD_IF(has_address, "address", HEX, address),
+	FIELD_OR_NULL("bytes", BYTES, bytes),
+	FIELD("count", NUMBER, count),
+	FIELD_OR_NULL("what", TEXT, what),
+	FIELD_END,
+};
+
+static const struct list_column past_columns[] = {
+	{"time_ns", "AGO", .width = 7, .right = true},
+	{"kind", "KIND", .width = 12, .cell = past_kind},
+	{"pid", "PID", .width = 8, .right = true},
+	{"comm", "COMMAND", .width = 10},
+	{"device", "DEV", .width = 4, .right = true},
+	{"type", "TYPE", .width = 13, .least = 100},
+	{"address", "ADDRESS", .width = 12, .least = 120},
+	{"bytes", "SIZE", .width = 10, .right = true},
+	{"count", "COUNT", .width = 6, .right = true},
+	{"what", "WHAT", .width = 11, .grows = true, .none = ""},
+};
 
 /* Without the time and the count, which change with every repetition. */
 static uint64_t incidents_key(const void *context, size_t item)
@@ -127,16 +80,6 @@ static uint64_t incidents_key(const void *context, size_t item)
 	if (row->what)
 		hash ^= hash_u64(hash_bytes(row->what, strlen(row->what)));
 	return hash_u64(hash) | 1;
-}
-
-static bool past_wants(const void *context, size_t item, const char *filter)
-{
-	const struct incident_rows_row *row = past_at(context, item);
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%" PRIu32, row->pid);
-	return list_has(row->kind, filter) || list_has(row->comm, filter) ||
-	       list_has(row->what, filter) || list_has(row->type, filter) || list_has(pid, filter);
 }
 
 static size_t past_line_count(const void *context, size_t item)
@@ -158,10 +101,11 @@ static const struct list_rows incidents_rows = {
 	.columns = past_columns,
 	.column_count = ARRAY_SIZE(past_columns),
 	.none = "no leaks, no incidents",
-	.cell = past_cell,
-	.compare = past_compare,
+	.fields = past_fields,
+	.row = past_row,
+	.now = past_now,
+	.sought = "kind,comm,what,type,pid",
 	.key = incidents_key,
-	.wants = past_wants,
 	.line_count = past_line_count,
 	.line = past_line_text,
 };
@@ -204,7 +148,6 @@ const struct pane pane_past = {
 	.name = "Incidents",
 	.keys = "Enter:details <>:sort r:reverse /:filter",
 	.rows = &incidents_rows,
-	.sort = PAST_WHEN,
 	.count = past_count,
 	.draw = past_draw,
 	.enter = past_enter,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/document-processes.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -15,52 +16,9 @@
 #include "tui/chart.h"
 #include "tui/pane.h"
 
-enum processes_column {
-	PROCESSES_PID,
-	PROCESSES_USER,
-	PROCESSES_COMM,
-	PROCESSES_DEVICES,
-	PROCESSES_DRAM,
-	PROCESSES_L1,
-	PROCESSES_HOST,
-	PROCESSES_BUFFERS,
-	PROCESSES_AGE,
-	PROCESSES_IDLE,
-	PROCESSES_SOURCE,
-	PROCESSES_CONTAINER,
-	PROCESSES_LINE,
-};
-
-static const struct list_column processes_columns[] = {
-	{.title = "PID", .width = 8, .right = true},
-	{.title = "USER", .width = 8},
-	{.title = "COMMAND", .width = 10, .wide = 16, .grows = true},
-	{.title = "DEV", .width = 5, .right = true},
-	{.title = "DRAM", .width = 10, .right = true},
-	{.title = "L1", .width = 10, .right = true},
-	{.title = "HOST", .width = 10, .right = true, .least = 130},
-	{.title = "BUFFERS", .width = 8, .right = true},
-	{.title = "AGE", .width = 7, .right = true, .least = 92},
-	{.title = "IDLE", .width = 7, .right = true},
-	{.title = "SOURCE", .width = 8, .least = 110},
-	{.title = "CONTAINER", .width = 13, .least = 150},
-	{.title = "DRAM+L1", .width = 18, .grows = true, .least = 120, .fixed = true},
-};
-
 static const struct snapshot_process *processes_at(const void *context, size_t item)
 {
 	return &model_snapshot(context)->processes[item];
-}
-
-static struct snapshot_memory processes_amount(const struct snapshot_process *process,
-					       size_t column)
-{
-	uint32_t folded = column == PROCESSES_DRAM   ? TYPES_DRAM
-			  : column == PROCESSES_L1   ? TYPES_L1
-			  : column == PROCESSES_HOST ? TYPES_SYSTEM_MEMORY
-						     : AMOUNT_ALL;
-
-	return amount_of_process(process, AMOUNT_ANYWHERE, folded);
 }
 
 /* A filter may hide those above it. */
@@ -70,10 +28,10 @@ static unsigned int processes_depth(const struct model *model, size_t item)
 }
 
 /* "3", "0,2", "0-7": as much as fits into the column. */
-static void processes_devices(const struct model *model, const struct snapshot_process *process,
-			      char *text)
+static const char *processes_devices(struct list_cell *cell)
 {
-	const struct snapshot *snapshot = model_snapshot(model);
+	const struct snapshot *snapshot = model_snapshot(cell->context);
+	const struct snapshot_process *process = processes_at(cell->context, cell->item);
 	uint32_t first = UINT32_MAX, last = 0, seen = 0;
 
 	for (size_t i = 0; i < process->part_count; i++) {
@@ -84,22 +42,29 @@ static void processes_devices(const struct model *model, const struct snapshot_p
 		seen++;
 	}
 	if (seen == 0)
-		snprintf(text, LIST_CELL_SIZE, "-");
-	else if (seen == 1)
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, first);
+		return NULL;
+	if (seen == 1)
+		snprintf(cell->text, FIELDS_TEXT, "%" PRIu32, first);
 	else
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32 "%s%" PRIu32, first,
+		snprintf(cell->text, FIELDS_TEXT, "%" PRIu32 "%s%" PRIu32, first,
 			 seen == 2                  ? ","
 			 : seen == last - first + 1 ? "-"
 						    : "..",
 			 last);
+	return cell->text;
 }
 
-static void processes_comm(const struct model *model, size_t item, char *text,
-			   enum grid_style *style)
+static uint64_t processes_device(const struct list_cell *cell)
 {
-	const struct snapshot_process *process = processes_at(model, item);
-	unsigned int depth = processes_depth(model, item);
+	const struct snapshot_process *process = processes_at(cell->context, cell->item);
+
+	return process->part_count ? process->parts[0].row : 0;
+}
+
+static const char *processes_comm(struct list_cell *cell)
+{
+	const struct snapshot_process *process = processes_at(cell->context, cell->item);
+	unsigned int depth = processes_depth(cell->context, cell->item);
 	const char *mark = process->alive      ? ""
 			   : process->unproven ? "(claim) "
 			   : process->stale    ? "(stale) "
@@ -111,72 +76,45 @@ static void processes_comm(const struct model *model, size_t item, char *text,
 	}
 
 	if (!process->alive || process->untracked)
-		*style = GRID_FAINT;
-	snprintf(text, LIST_CELL_SIZE, "%*s%s%.300s%s", (int)(2 * depth), "", mark, process->comm,
-		 process->untracked ? " (not tracked)" : "");
+		cell->style = GRID_FAINT;
+	snprintf(cell->text, FIELDS_TEXT, "%*s%s%.300s%s", (int)(2 * depth), "", mark,
+		 process->comm, process->untracked ? " (not tracked)" : "");
+	return cell->text;
 }
 
-static void processes_cell(const void *context, size_t item, size_t column, char *text,
-			   enum grid_style *style)
+/* Of a type, and of those that share a memory with it. */
+static const char *processes_memory(struct list_cell *cell)
 {
-	const struct snapshot_process *process = processes_at(context, item);
-	struct snapshot_memory amount = processes_amount(process, column);
-	uint64_t now = model_snapshot(context)->time_ns;
-	char number[TEXT_NUMBER_SIZE];
+	const struct snapshot_process *process = processes_at(cell->context, cell->item);
+	struct snapshot_memory amount = amount_of_process(process, AMOUNT_ANYWHERE, cell->of);
 
-	switch (column) {
-	case PROCESSES_PID:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, process->id.pid);
-		break;
-	case PROCESSES_USER:
-		snprintf(text, LIST_CELL_SIZE, "%s", process->user);
-		break;
-	case PROCESSES_COMM:
-		processes_comm(context, item, text, style);
-		break;
-	case PROCESSES_DEVICES:
-		processes_devices(context, process, text);
-		break;
-	case PROCESSES_DRAM:
-	case PROCESSES_L1:
-	case PROCESSES_HOST:
-		snprintf(text, LIST_CELL_SIZE, "%s",
-			 process->untracked ? "not known" : amount_text(&amount, number));
-		break;
-	case PROCESSES_BUFFERS:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu64, amount.buffers);
-		break;
-	case PROCESSES_AGE:
-		snprintf(text, LIST_CELL_SIZE, "%s", pane_ago(now, process->start_ns, number));
-		break;
-	case PROCESSES_IDLE:
-		snprintf(text, LIST_CELL_SIZE, "%s", pane_ago(now, process->last_ns, number));
-		break;
-	case PROCESSES_SOURCE:
-		snprintf(text, LIST_CELL_SIZE, "%s", process->source);
-		break;
-	case PROCESSES_CONTAINER:
-		snprintf(text, LIST_CELL_SIZE, "%s", process->container ? process->container : "-");
-		break;
-	default:
-		break;
-	}
+	return process->untracked ? "not known" : amount_text(&amount, cell->text);
+}
+
+static uint64_t processes_used(const struct list_cell *cell)
+{
+	return amount_of_process(processes_at(cell->context, cell->item), AMOUNT_ANYWHERE, cell->of)
+		.used;
+}
+
+static uint64_t processes_buffers(const struct list_cell *cell)
+{
+	return amount_of_process(processes_at(cell->context, cell->item), AMOUNT_ANYWHERE, cell->of)
+		.buffers;
 }
 
 /* The last seconds in one row, each with its own scale. */
-static void processes_paint(const void *context, size_t item, size_t column, struct grid *grid,
+static void processes_paint(const struct list_cell *cell, struct grid *grid,
 			    const struct grid_area *area)
 {
-	const struct model *model = context;
-	struct series_key key = model_process_key(processes_at(context, item));
+	const struct model *model = cell->context;
+	struct series_key key = model_process_key(processes_at(cell->context, cell->item));
 	uint64_t dram[CHART_POINTS_MAX], l1[CHART_POINTS_MAX];
 	uint64_t until = model->totals->time_ns, span = model->seconds * NS_PER_S;
 	const struct series *series;
 	uint64_t top = 0;
 	size_t count;
 
-	if (column != PROCESSES_LINE)
-		return;
 	count = chart_points(grid, area->columns);
 	series = series_find(&model->series, &key);
 	series_plot(series, SERIES_DRAM, until > span ? until - span : 0, until, dram, count);
@@ -190,52 +128,52 @@ static void processes_paint(const void *context, size_t item, size_t column, str
 	chart_draw(grid, area, dram, top, false);
 }
 
-static int processes_compare_values(const void *context, size_t a, size_t b, size_t column)
-{
-	const struct snapshot_process *x = processes_at(context, a), *y = processes_at(context, b);
-	struct snapshot_memory p = processes_amount(x, column), q = processes_amount(y, column);
+#define MEMORY .cell = processes_memory, .value = processes_used, .width = 10, .right = true
 
-	switch (column) {
-	case PROCESSES_USER:
-		return pane_compare_texts(x->user, y->user);
-	case PROCESSES_COMM:
-		return pane_compare_texts(x->comm, y->comm);
-	case PROCESSES_DEVICES:
-		return pane_compare(x->part_count ? x->parts[0].row : 0,
-				    y->part_count ? y->parts[0].row : 0);
-	case PROCESSES_DRAM:
-	case PROCESSES_L1:
-	case PROCESSES_HOST:
-		return pane_compare(p.used, q.used);
-	case PROCESSES_BUFFERS:
-		return pane_compare(p.buffers, q.buffers);
-	case PROCESSES_AGE:
-		return pane_compare(y->start_ns, x->start_ns);
-	case PROCESSES_IDLE:
-		return pane_compare(y->last_ns, x->last_ns);
-	case PROCESSES_SOURCE:
-		return pane_compare_texts(x->source, y->source);
-	case PROCESSES_CONTAINER:
-		return pane_compare_texts(x->container, y->container);
-	default:
-		return pane_compare(x->id.pid, y->id.pid);
-	}
+static const struct list_column processes_columns[] = {
+	{"pid", "PID", .width = 8, .right = true},
+	{"user", "USER", .width = 8},
+	{"comm", "COMMAND", .width = 10, .wide = 16, .grows = true, .cell = processes_comm},
+	{.title = "DEV",
+	 .width = 5,
+	 .right = true,
+	 .cell = processes_devices,
+	 .value = processes_device},
+	{.title = "DRAM", MEMORY, .of = TYPES_DRAM},
+	{.title = "L1", MEMORY, .of = TYPES_L1},
+	{.title = "HOST", MEMORY, .of = TYPES_SYSTEM_MEMORY, .least = 130},
+	{.title = "BUFFERS",
+	 .width = 8,
+	 .right = true,
+	 .value = processes_buffers,
+	 .of = AMOUNT_ALL},
+	{"start_ns", "AGE", .width = 7, .right = true, .least = 92},
+	{"last_activity_ns", "IDLE", .width = 7, .right = true},
+	{"source", "SOURCE", .width = 8, .least = 110},
+	{"container", "CONTAINER", .width = 13, .least = 150},
+	{.title = "DRAM+L1", .width = 18, .grows = true, .least = 120, .paint = processes_paint},
+};
+
+static const void *processes_row(const void *context, size_t item, void *room)
+{
+	const struct snapshot_process *process = processes_at(context, item);
+	struct document_process *row = room;
+
+	*row = (struct document_process){.process = process, .last_ns = process->last_ns};
+	return row;
+}
+
+static uint64_t processes_now(const void *context)
+{
+	return model_snapshot(context)->time_ns;
 }
 
 /* In a tree, siblings are sorted, and whoever started a process stands above it either way. */
-static int processes_compare(const void *context, size_t a, size_t b, size_t column)
+static int processes_siblings(const void *context, size_t *a, size_t *b)
 {
 	const struct model *model = context;
-	const struct list *list = &model->lists[MODEL_PROCESSES];
-	int r, order = *list->filter ? 0 : tree_siblings(&model->tree, &a, &b);
 
-	if (order)
-		return list->falling ? -order : order;
-	r = processes_compare_values(context, a, b, column);
-	/* Equal siblings must not mix their children. */
-	if (r == 0)
-		r = list->falling ? pane_compare(b, a) : pane_compare(a, b);
-	return r;
+	return *model->lists[MODEL_PROCESSES].filter ? 0 : tree_siblings(&model->tree, a, b);
 }
 
 static uint64_t processes_key(const void *context, size_t item)
@@ -245,27 +183,22 @@ static uint64_t processes_key(const void *context, size_t item)
 	return (uint64_t)process->id.pid << 32 | (process->id.start_ticks & UINT32_MAX);
 }
 
-static bool processes_wants(const void *context, size_t item, const char *filter)
+static bool processes_wants(const void *context, size_t item)
 {
-	const struct snapshot_process *process = processes_at(context, item);
-	char pid[16];
-
-	if (!model_shows_process(context, process))
-		return false;
-	snprintf(pid, sizeof(pid), "%" PRIu32, process->id.pid);
-	return list_has(process->comm, filter) || list_has(process->user, filter) ||
-	       list_has(process->container, filter) || list_has(pid, filter);
+	return model_shows_process(context, processes_at(context, item));
 }
 
 static const struct list_rows processes_rows = {
 	.columns = processes_columns,
 	.column_count = ARRAY_SIZE(processes_columns),
 	.none = "no tracked process (TTMEM=1 turns tracking on)",
-	.cell = processes_cell,
-	.compare = processes_compare,
-	.key = processes_key,
+	.fields = document_process,
+	.row = processes_row,
+	.now = processes_now,
+	.sought = "comm,user,container,pid",
 	.wants = processes_wants,
-	.paint = processes_paint,
+	.siblings = processes_siblings,
+	.key = processes_key,
 };
 
 static void processes_title(const struct model *model, char *text, size_t size)
@@ -309,8 +242,8 @@ static void processes_draw(struct model *model, struct grid *grid, const struct 
 		struct model_chart chart = {
 			.title = name,
 			.key = model_process_key(process),
-			.now = {processes_amount(process, PROCESSES_DRAM).used,
-				processes_amount(process, PROCESSES_L1).used},
+			.now = {amount_of_process(process, AMOUNT_ANYWHERE, TYPES_DRAM).used,
+				amount_of_process(process, AMOUNT_ANYWHERE, TYPES_L1).used},
 		};
 
 		snprintf(name, sizeof(name), "%.32s", process->comm);
@@ -338,7 +271,7 @@ const struct pane pane_processes = {
 	.name = "Processes",
 	.keys = "Enter:buffers <>:sort /:filter T:tree K:kill",
 	.rows = &processes_rows,
-	.sort = PROCESSES_DRAM,
+	.sort = 4, /* DRAM */
 	.falling = true,
 	.count = processes_count,
 	.draw = processes_draw,

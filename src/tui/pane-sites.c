@@ -6,37 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers/buffers.h"
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "model/sites/group.h"
 #include "model/sites/name-stem.h"
 #include "model/snapshot.h"
-#include "model/types.h"
 #include "tui/pane.h"
 #include "tui/stack-lines.h"
 
 #define SITES_NAMES 8u /* shown below the stack */
-
-enum sites_column {
-	SITES_BYTES,
-	SITES_BUFFERS,
-	SITES_OLDEST,
-	SITES_PID,
-	SITES_COMM,
-	SITES_TYPE,
-	SITES_PLACE,
-};
-
-static const struct list_column sites_columns[] = {
-	{.title = "BYTES", .width = 10, .right = true},
-	{.title = "BUFFERS", .width = 8, .right = true},
-	{.title = "OLDEST", .width = 7, .right = true},
-	{.title = "PID", .width = 8, .right = true, .least = 100},
-	{.title = "COMMAND", .width = 12},
-	{.title = "TYPE", .width = 8, .wide = 13},
-	{.title = "CALL SITE", .width = 20, .grows = true},
-};
 
 static const struct snapshot *sites_snapshot(const void *context)
 {
@@ -48,80 +28,47 @@ static const struct call_site *sites_at(const void *context, size_t item)
 	return &model_details(context, POLLER_SITES)->sites.groups[item];
 }
 
-/* Names and line of code. */
-static void sites_place(const void *context, size_t item, char *text)
+static const struct snapshot_process *sites_process(const void *context, size_t item)
 {
-	const struct poller_details *details = model_details(context, POLLER_SITES);
-	const char *frame = site_rows_text(&details->lines, item);
+	return &sites_snapshot(context)->processes[sites_at(context, item)->process];
+}
+
+/* Names and line of code. */
+static const char *sites_place(struct list_cell *cell)
+{
+	const struct poller_details *details = model_details(cell->context, POLLER_SITES);
+	const char *frame = site_rows_text(&details->lines, cell->item);
 	char name[220];
 
-	call_site_names(sites_at(context, item), name, sizeof(name));
-	snprintf(text, LIST_CELL_SIZE, "%s%s%s", name, *name && *frame ? ", " : "", frame);
-	if (!*text)
-		snprintf(text, LIST_CELL_SIZE, "-");
+	call_site_names(sites_at(cell->context, cell->item), name, sizeof(name));
+	snprintf(cell->text, FIELDS_TEXT, "%s%s%s", name, *name && *frame ? ", " : "", frame);
+	return *cell->text ? cell->text : NULL;
 }
 
-static void sites_cell(const void *context, size_t item, size_t column, char *text,
-		       enum grid_style *style)
-{
-	const struct snapshot *snapshot = sites_snapshot(context);
-	const struct call_site *group = sites_at(context, item);
-	const struct snapshot_process *process = &snapshot->processes[group->process];
-	char number[TEXT_NUMBER_SIZE];
+static const struct list_column sites_columns[] = {
+	{"bytes", .width = 10},
+	{"buffers", .width = 8},
+	{"oldest_ns", "OLDEST", .width = 7, .right = true},
+	{"pid", "PID", .width = 8, .right = true, .least = 100},
+	{"comm", "COMMAND", .width = 12},
+	{"type", "TYPE", .width = 8, .wide = 13},
+	{.title = "CALL SITE", .width = 20, .grows = true, .cell = sites_place},
+};
 
-	(void)style; /* all are plain */
-	switch (column) {
-	case SITES_BYTES:
-		snprintf(text, LIST_CELL_SIZE, "%s", text_size(group->bytes, number));
-		break;
-	case SITES_BUFFERS:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu64, group->buffers);
-		break;
-	case SITES_OLDEST:
-		snprintf(text, LIST_CELL_SIZE, "%s",
-			 pane_ago(snapshot->time_ns, group->oldest_ns, number));
-		break;
-	case SITES_PID:
-		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, process->id.pid);
-		break;
-	case SITES_COMM:
-		snprintf(text, LIST_CELL_SIZE, "%s", process->comm);
-		break;
-	case SITES_TYPE:
-		snprintf(text, LIST_CELL_SIZE, "%s", types_name(group->type));
-		break;
-	default:
-		sites_place(context, item, text);
-		break;
-	}
+static const void *sites_row(const void *context, size_t item, void *room)
+{
+	struct buffers_group *row = room;
+
+	*row = (struct buffers_group){
+		.site = sites_at(context, item),
+		.process = sites_process(context, item),
+	};
+	return row;
 }
 
-static int sites_compare(const void *context, size_t a, size_t b, size_t column)
+static uint64_t sites_now(const void *context)
 {
-	const struct snapshot *snapshot = sites_snapshot(context);
-	const struct call_site *x = sites_at(context, a), *y = sites_at(context, b);
-	char left[LIST_CELL_SIZE], right[LIST_CELL_SIZE];
-
-	switch (column) {
-	case SITES_BUFFERS:
-		return pane_compare(x->buffers, y->buffers);
-	case SITES_OLDEST:
-		return pane_compare(y->oldest_ns, x->oldest_ns);
-	case SITES_PID:
-		return pane_compare(snapshot->processes[x->process].id.pid,
-				    snapshot->processes[y->process].id.pid);
-	case SITES_COMM:
-		return pane_compare_texts(snapshot->processes[x->process].comm,
-					  snapshot->processes[y->process].comm);
-	case SITES_TYPE:
-		return pane_compare(x->type, y->type);
-	case SITES_PLACE:
-		sites_place(context, a, left);
-		sites_place(context, b, right);
-		return pane_compare_texts(left, right);
-	default:
-		return pane_compare(x->bytes, y->bytes);
-	}
+	return sites_snapshot(context)->time_ns;
 }
 
 static uint64_t sites_hash(const char *text)
@@ -133,7 +80,7 @@ static uint64_t sites_hash(const char *text)
 static uint64_t sites_key(const void *context, size_t item)
 {
 	const struct call_site *group = sites_at(context, item);
-	uint32_t pid = sites_snapshot(context)->processes[group->process].id.pid;
+	uint32_t pid = sites_process(context, item)->id.pid;
 	char line[STACK_LINE];
 	uint64_t hash = sites_hash(stack_line(group->stack, line, sizeof(line)));
 
@@ -142,7 +89,7 @@ static uint64_t sites_key(const void *context, size_t item)
 	return hash_u64(hash ^ ((uint64_t)pid << 8 | group->type)) | 1;
 }
 
-static bool sites_wants(const void *context, size_t item, const char *filter)
+static bool sites_finds(const void *context, size_t item, const char *filter)
 {
 	const struct call_site *group = sites_at(context, item);
 	const struct call_site *names = model_details(context, POLLER_SITES)->sites.names;
@@ -153,9 +100,7 @@ static bool sites_wants(const void *context, size_t item, const char *filter)
 			return true;
 	}
 	return list_has(group->phase, filter) ||
-	       list_has(stack_line(group->stack, line, sizeof(line)), filter) ||
-	       list_has(types_name(group->type), filter) ||
-	       list_has(sites_snapshot(context)->processes[group->process].comm, filter);
+	       list_has(stack_line(group->stack, line, sizeof(line)), filter);
 }
 
 static size_t sites_line_count(const void *context, size_t item)
@@ -201,10 +146,12 @@ static const struct list_rows sites_rows = {
 	.columns = sites_columns,
 	.column_count = ARRAY_SIZE(sites_columns),
 	.none = "nothing is alive, or it may not be seen",
-	.cell = sites_cell,
-	.compare = sites_compare,
+	.fields = buffers_group_fields,
+	.row = sites_row,
+	.now = sites_now,
+	.sought = "type,comm",
+	.finds = sites_finds,
 	.key = sites_key,
-	.wants = sites_wants,
 	.line_count = sites_line_count,
 	.line = sites_line,
 };
@@ -245,7 +192,6 @@ const struct pane pane_sites = {
 	.name = "Call sites",
 	.keys = "Enter:stack <>:sort r:reverse /:filter",
 	.rows = &sites_rows,
-	.sort = SITES_BYTES,
 	.falling = true,
 	.count = sites_count,
 	.draw = sites_draw,

@@ -2,49 +2,22 @@
 
 /* View 6: sensor readings of the cards from the driver. */
 
-#include <inttypes.h>
 #include <stdio.h>
 
+#include "answers/document-processes.h"
 #include "base/bits.h"
 #include "model/cards/condition.h"
 #include "tui/pane.h"
 
-/* Columns after DEV and CARD are sensors, in this order. */
 static const struct {
 	const char *unit;
 	double divisor;
-	enum snapshot_sensor sensor;
 	int digits;
-} telemetry_sensors[] = {
-	{"C", 1000, SNAPSHOT_TEMPERATURE, 1}, {"W", 1000, SNAPSHOT_POWER, 1},
-	{"MHz", 1, SNAPSHOT_AICLK, 0},        {"rpm", 1, SNAPSHOT_FAN, 0},
-	{"V", 1000, SNAPSHOT_VOLTAGE, 2},     {"A", 1000, SNAPSHOT_CURRENT, 1},
-	{"MHz", 1, SNAPSHOT_AXICLK, 0},       {"MHz", 1, SNAPSHOT_ARCCLK, 0},
-};
-
-enum telemetry_column {
-	TELEMETRY_NUMBER,
-	TELEMETRY_CARD,
-	TELEMETRY_SENSOR,
-	TELEMETRY_BUS = TELEMETRY_SENSOR + ARRAY_SIZE(telemetry_sensors),
-	TELEMETRY_SERIAL,
-	TELEMETRY_FIRMWARE,
-};
-
-static const struct list_column telemetry_columns[] = {
-	{.title = "DEV", .width = 5, .right = true},
-	{.title = "CARD", .width = 16, .grows = true},
-	{.title = "TEMP", .width = 9, .right = true},
-	{.title = "POWER", .width = 9, .right = true},
-	{.title = "CLOCK", .width = 9, .right = true},
-	{.title = "FAN", .width = 9, .right = true},
-	{.title = "VOLTAGE", .width = 9, .right = true},
-	{.title = "CURRENT", .width = 9, .right = true, .least = 100},
-	{.title = "AXI", .width = 9, .right = true, .least = 120},
-	{.title = "ARC", .width = 9, .right = true, .least = 120},
-	{.title = "BUS", .width = 12, .least = 140},
-	{.title = "SERIAL", .width = 18, .least = 160},
-	{.title = "FIRMWARE", .width = 12, .least = 180},
+} telemetry_sensors[SNAPSHOT_SENSORS] = {
+	[SNAPSHOT_TEMPERATURE] = {"C", 1000, 1}, [SNAPSHOT_POWER] = {"W", 1000, 1},
+	[SNAPSHOT_VOLTAGE] = {"V", 1000, 2},     [SNAPSHOT_CURRENT] = {"A", 1000, 1},
+	[SNAPSHOT_AICLK] = {"MHz", 1, 0},        [SNAPSHOT_AXICLK] = {"MHz", 1, 0},
+	[SNAPSHOT_ARCCLK] = {"MHz", 1, 0},       [SNAPSHOT_FAN] = {"rpm", 1, 0},
 };
 
 static const struct snapshot_device *telemetry_at(const void *context, size_t item)
@@ -52,87 +25,65 @@ static const struct snapshot_device *telemetry_at(const void *context, size_t it
 	return &model_snapshot(context)->devices[item];
 }
 
-static bool telemetry_knows(const struct snapshot_device *device, enum snapshot_sensor sensor)
+static const char *telemetry_card(struct list_cell *cell)
 {
-	return device->telemetry.known & UINT32_C(1) << sensor;
+	pane_device_card(telemetry_at(cell->context, cell->item), cell->text, FIELDS_TEXT);
+	return cell->text;
 }
 
-static void telemetry_cell(const void *context, size_t item, size_t column, char *text,
-			   enum grid_style *style)
+/* Less than any other if it is not known. */
+static uint64_t telemetry_value(const struct list_cell *cell)
 {
-	const struct snapshot_device *device = telemetry_at(context, item);
-	bool is_known = true;
+	const struct snapshot_telemetry *telemetry =
+		&telemetry_at(cell->context, cell->item)->telemetry;
 
-	if (column == TELEMETRY_NUMBER) {
-		pane_device_number(device, text, LIST_CELL_SIZE);
-	} else if (column == TELEMETRY_CARD) {
-		pane_device_card(device, text, LIST_CELL_SIZE);
-	} else if (column < TELEMETRY_BUS) {
-		size_t i = column - TELEMETRY_SENSOR;
-		enum snapshot_sensor sensor = telemetry_sensors[i].sensor;
-
-		is_known = telemetry_knows(device, sensor);
-		snprintf(text, LIST_CELL_SIZE, "%.*f %s", telemetry_sensors[i].digits,
-			 (double)device->telemetry.value[sensor] / telemetry_sensors[i].divisor,
-			 telemetry_sensors[i].unit);
-		if (condition_is_over(device, sensor))
-			*style = GRID_BAD;
-	} else if (column == TELEMETRY_BUS) {
-		is_known = device->bus;
-		snprintf(text, LIST_CELL_SIZE, "%s", is_known ? device->bus : "");
-	} else if (column == TELEMETRY_SERIAL) {
-		is_known = device->serial;
-		snprintf(text, LIST_CELL_SIZE, "0x%" PRIx64, device->serial);
-	} else {
-		is_known = device->firmware;
-		snprintf(text, LIST_CELL_SIZE, "%s", is_known ? device->firmware : "");
-	}
-	if (!is_known) {
-		snprintf(text, LIST_CELL_SIZE, "not known");
-		*style = GRID_FAINT;
-	}
+	return telemetry->known & UINT32_C(1) << cell->of
+		       ? (uint64_t)telemetry->value[cell->of] - (uint64_t)INT64_MIN
+		       : 0;
 }
 
-static int telemetry_compare(const void *context, size_t a, size_t b, size_t column)
+static const char *telemetry_text(struct list_cell *cell)
 {
-	const struct snapshot_device *x = telemetry_at(context, a), *y = telemetry_at(context, b);
+	const struct snapshot_device *device = telemetry_at(cell->context, cell->item);
 
-	if (column >= TELEMETRY_SENSOR && column < TELEMETRY_BUS) {
-		enum snapshot_sensor sensor = telemetry_sensors[column - TELEMETRY_SENSOR].sensor;
-		int64_t p = telemetry_knows(x, sensor) ? x->telemetry.value[sensor] : INT64_MIN;
-		int64_t q = telemetry_knows(y, sensor) ? y->telemetry.value[sensor] : INT64_MIN;
-
-		return (p > q) - (p < q);
-	}
-	if (column == TELEMETRY_CARD)
-		return pane_compare_texts(x->card, y->card);
-	if (column == TELEMETRY_BUS)
-		return pane_compare_texts(x->bus, y->bus);
-	if (column == TELEMETRY_SERIAL)
-		return pane_compare(x->serial, y->serial);
-	if (column == TELEMETRY_FIRMWARE)
-		return pane_compare_texts(x->firmware, y->firmware);
-	return pane_compare(x->device, y->device);
+	if (condition_is_over(device, (enum snapshot_sensor)cell->of))
+		cell->style = GRID_BAD;
+	if (!(device->telemetry.known & UINT32_C(1) << cell->of))
+		return NULL;
+	snprintf(cell->text, FIELDS_TEXT, "%.*f %s", telemetry_sensors[cell->of].digits,
+		 (double)device->telemetry.value[cell->of] / telemetry_sensors[cell->of].divisor,
+		 telemetry_sensors[cell->of].unit);
+	return cell->text;
 }
 
-static uint64_t telemetry_key(const void *context, size_t item)
-{
-	return pane_devices.rows->key(context, item);
-}
+#define UNKNOWN .none = "not known"
+#define SENSOR UNKNOWN, .width = 9, .right = true, .cell = telemetry_text, .value = telemetry_value
 
-static bool telemetry_wants(const void *context, size_t item, const char *filter)
-{
-	return pane_devices.rows->wants(context, item, filter);
-}
+static const struct list_column telemetry_columns[] = {
+	{"device", "DEV", .width = 5, .right = true, .cell = pane_devices_number},
+	{"card", "CARD", .width = 16, .grows = true, .cell = telemetry_card},
+	{.title = "TEMP", SENSOR, .of = SNAPSHOT_TEMPERATURE},
+	{.title = "POWER", SENSOR, .of = SNAPSHOT_POWER},
+	{.title = "CLOCK", SENSOR, .of = SNAPSHOT_AICLK},
+	{.title = "FAN", SENSOR, .of = SNAPSHOT_FAN},
+	{.title = "VOLTAGE", SENSOR, .of = SNAPSHOT_VOLTAGE},
+	{.title = "CURRENT", SENSOR, .of = SNAPSHOT_CURRENT, .least = 100},
+	{.title = "AXI", SENSOR, .of = SNAPSHOT_AXICLK, .least = 120},
+	{.title = "ARC", SENSOR, .of = SNAPSHOT_ARCCLK, .least = 120},
+	{"bus", "BUS", UNKNOWN, .width = 12, .least = 140},
+	{"serial", "SERIAL", UNKNOWN, .width = 18, .least = 160},
+	{"firmware", "FIRMWARE", UNKNOWN, .width = 12, .least = 180},
+};
 
 static const struct list_rows telemetry_rows = {
 	.columns = telemetry_columns,
 	.column_count = ARRAY_SIZE(telemetry_columns),
 	.none = "no device: neither the driver nor a tracked process has one",
-	.cell = telemetry_cell,
-	.compare = telemetry_compare,
-	.key = telemetry_key,
-	.wants = telemetry_wants,
+	.fields = document_device,
+	.row = pane_devices_row,
+	.wants = pane_devices_wants,
+	.finds = pane_devices_finds,
+	.key = pane_devices_key,
 };
 
 static void telemetry_draw(struct model *model, struct grid *grid, const struct grid_area *area)
@@ -140,16 +91,10 @@ static void telemetry_draw(struct model *model, struct grid *grid, const struct 
 	pane_draw_list(model, grid, area, "Telemetry, as the driver tells it");
 }
 
-static size_t telemetry_count(const struct model *model)
-{
-	return pane_devices.count(model);
-}
-
 const struct pane pane_telemetry = {
 	.name = "Telemetry",
 	.keys = "<>:sort r:reverse /:filter",
 	.rows = &telemetry_rows,
-	.sort = TELEMETRY_NUMBER,
-	.count = telemetry_count,
+	.count = pane_devices_count,
 	.draw = telemetry_draw,
 };

@@ -6,10 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/bits.h"
-#include "base/text.h"
 #include "model/cards/condition.h"
 #include "model/snapshot.h"
 
@@ -64,21 +61,4 @@ void pane_device_card(const struct snapshot_device *device, char *text, size_t s
 	else
 		snprintf(text, size, "%s%s%s", device->card ? device->card : "",
 			 device->card && device->arch ? " " : "", device->arch ? device->arch : "");
-}
-
-const char *pane_ago(uint64_t now_ns, uint64_t then_ns, char *text)
-{
-	if (!then_ns)
-		return "-";
-	return text_duration(now_ns > then_ns ? now_ns - then_ns : 0, text);
-}
-
-int pane_compare(uint64_t a, uint64_t b)
-{
-	return bits_compare(a, b);
-}
-
-int pane_compare_texts(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
 }

@@ -44,9 +44,10 @@ void pane_draw_list(struct model *model, struct grid *grid, const struct grid_ar
 void pane_device_number(const struct snapshot_device *device, char *text, size_t size);
 void pane_device_card(const struct snapshot_device *device, char *text, size_t size);
 
-/* How long ago, "-" for never; into TEXT_NUMBER_SIZE. */
-const char *pane_ago(uint64_t now_ns, uint64_t then_ns, char *text);
-
-/* For compare functions. */
-int pane_compare(uint64_t a, uint64_t b);
-int pane_compare_texts(const char *a, const char *b);
+/* Rows of devices, and the column with the number. */
+const void *pane_devices_row(const void *context, size_t item, void *room);
+bool pane_devices_wants(const void *context, size_t item);
+bool pane_devices_finds(const void *context, size_t item, const char *filter);
+uint64_t pane_devices_key(const void *context, size_t item);
+size_t pane_devices_count(const struct model *model);
+const char *pane_devices_number(struct list_cell *cell);

@@ -46,8 +46,8 @@ static void settings_parse_sort(struct model *model, const char *view, const cha
 		return;
 	rows = pane_of((enum model_view)(number - 1))->rows;
 	list = &model->lists[number - 1];
-	for (size_t i = 0; rows->compare && i < rows->column_count; i++) {
-		if (rows->columns[i].fixed || strcmp(rows->columns[i].title, column) != 0)
+	for (size_t i = 0; i < rows->column_count; i++) {
+		if (rows->columns[i].paint || strcmp(list_title(rows, i).title, column) != 0)
 			continue;
 		list->sort = i;
 		list->falling = strcmp(way, "falling") == 0;
@@ -99,13 +99,11 @@ void settings_format(const struct model *model, char *ret_text, size_t size)
 		model->seconds, model->all ? "yes" : "no", model->tree.is_on ? "yes" : "no");
 	for (unsigned int i = 0; i < MODEL_VIEWS; i++) {
 		const struct list *list = &model->lists[i];
-		const struct pane *pane = pane_of((enum model_view)i);
+		const char *title = list_title(pane_of((enum model_view)i)->rows, list->sort).title;
 
 		/* Titles of two words would be read as one. */
-		if (list->sorts && pane->rows->compare &&
-		    !strchr(pane->rows->columns[list->sort].title, ' '))
-			fprintf(out, "sort.%u %s %s\n", i + 1,
-				pane->rows->columns[list->sort].title,
+		if (list->sorts && !strchr(title, ' '))
+			fprintf(out, "sort.%u %s %s\n", i + 1, title,
 				list->falling ? "falling" : "rising");
 	}
 	(void)fclose(out); /* what does not fit is not saved */
