@@ -14,17 +14,19 @@
 #include "answers/series.h"
 #include "base/bits.h"
 #include "base/emit.h"
+#include "cli/diff/diff.h"
 
 int main(void)
 {
 	static const struct document *const documents[] = {
-		&buffers_document, &buffers_groups_document,
-		&cards_document,   &ended_document,
-		&fit_document,     &growth_document,
-		&history_document, &incidents_document,
-		&leaks_document,   &map_document,
-		&peak_document,    &ps_document,
-		&series_document,  &smi_document,
+		&buffers_document,   &buffers_groups_document,
+		&cards_document,     &diff_document,
+		&ended_document,     &fit_document,
+		&growth_document,    &history_document,
+		&incidents_document, &leaks_document,
+		&map_document,       &peak_document,
+		&ps_document,        &series_document,
+		&smi_document,
 	};
 	struct emit json = EMIT_INIT(stdout);
 

@@ -4,108 +4,133 @@
 
 #include "answers/call-stack.h"
 #include "answers/document.h"
+#include "base/bits.h"
 #include "base/emit.h"
 #include "cli/diff/diff.h"
-#include "model/sites/site.h"
 #include "model/types.h"
+
+static const char *diff_kind_name(uint32_t kind)
+{
+	static const char *const names[] = {"run", "recording"};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : NULL;
+}
+
+static const char *diff_by_name(uint32_t by)
+{
+	static const char *const names[] = {
+		[GROUP_NAME] = "name", [GROUP_PHASE] = "phase", [GROUP_SITE] = "site"};
+
+	return by < ARRAY_SIZE(names) ? names[by] : NULL;
+}
+
+static void diff_put_site(struct emit *json, const char *key, const void *row)
+{
+	const struct summary_change *change = row;
+
+	(void)key;
+	call_stack_put_site(json, change->site ? change->site : &SITE_NULL);
+}
+
+#define ROW struct summary_amount
+
+static const struct field diff_amount[] = {
+	FIELD("before", NUMBER, before),
+	FIELD("after", NUMBER, after),
+	FIELD("change", SIGNED, change, .says = "after minus before"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct summary_change
+#define VALUE(KEY, AT)                                                                          \
+	FIELD_STRUCT(KEY, values[AT], diff_amount, .absent = FIELD_NULL,                        \
+		     .known = FIELD_KNOWN(values[AT].is_known),                                 \
+		     .says = "peak: bytes at the highest moment of each device and type; end: " \
+			     "bytes at the end, or at the moment; buffers: there; allocs, "     \
+			     "frees: before it; temporaries: buffers that lived only for a "    \
+			     "moment; null: one of the two does not tell it")
+
+/* By enum summary_value. */
+static const struct field diff_values[] = {
+	VALUE("peak", SUMMARY_PEAK),
+	VALUE("end", SUMMARY_END),
+	VALUE("buffers", SUMMARY_BUFFERS),
+	VALUE("allocs", SUMMARY_ALLOCS),
+	VALUE("frees", SUMMARY_FREES),
+	VALUE("temporaries", SUMMARY_TEMPORARIES),
+	FIELD_END,
+};
 
 const char *diff_value_name(enum summary_value value)
 {
-	static const char *const names[SUMMARY_VALUES] = {
-		[SUMMARY_PEAK] = "peak",       [SUMMARY_END] = "end",
-		[SUMMARY_BUFFERS] = "buffers", [SUMMARY_ALLOCS] = "allocs",
-		[SUMMARY_FREES] = "frees",     [SUMMARY_TEMPORARIES] = "temporaries",
-	};
-
-	return names[value];
+	return diff_values[value].key;
 }
 
-static void diff_json_side(struct emit *json, const char *key, const struct diff_side *side)
-{
-	emit_open_object(json, key);
-	emit_string(json, "file", side->file);
-	emit_string(json, "kind", side->kind);
-	emit_string(json, "at", side->at);
-	emit_string(json, "command", side->command);
-	emit_bool(json, "tracked", side->is_tracked);
-	emit_bool(json, "exact", side->is_exact);
-	emit_close_object(json);
-}
+static const struct field diff_total[] = {
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD_MORE(diff_values),
+	FIELD_END,
+};
 
-static void diff_json_values(struct emit *json, const struct summary_change *change, uint32_t known)
-{
-	for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
-		if (!(known >> value & 1)) {
-			emit_null(json, diff_value_name(value));
-			continue;
-		}
-		emit_open_object(json, diff_value_name(value));
-		emit_u64(json, "before", change->before[value]);
-		emit_u64(json, "after", change->after[value]);
-		emit_i64(json, "change", summary_change(change, value));
-		emit_close_object(json);
-	}
-}
+static const struct field diff_row[] = {
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD_OR_NULL("key", TEXT, key,
+		      .says = "of a call site: functions and files of the stack, innermost first, "
+			      "without lines; without a stack the name without its numbers, or "
+			      "'in ' and the phase; null: it has none of these"),
+	FIELD_CODED("site", diff_put_site, .fields = &call_stack_fields[1]),
+	FIELD_MORE(diff_values),
+	FIELD_END,
+};
 
-static void diff_json_totals(struct emit *json, const struct summary_changes *totals)
-{
-	emit_open_array(json, "totals");
-	for (size_t i = 0; i < totals->count; i++) {
-		const struct summary_change *change = &totals->list[i];
+#undef ROW
+#define ROW struct diff_side
 
-		emit_open_object(json, NULL);
-		emit_u64(json, "device", change->device);
-		emit_string(json, "type", types_name(change->type));
-		diff_json_values(json, change, totals->known);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
+static const struct field diff_side[] = {
+	FIELD("file", TEXT, file),
+	FIELD("kind", TEXT, kind, .names = diff_kind_name),
+	FIELD_OR_NULL("at", TEXT, at, .says = "the moment, as it was given; null: the end"),
+	FIELD_OR_NULL("command", TEXT, command),
+	FIELD("tracked", BOOL, is_tracked),
+	FIELD("exact", BOOL, is_exact),
+	FIELD_END,
+};
 
-static void diff_json_rows(struct emit *json, const struct summary_changes *rows)
-{
-	emit_open_array(json, "rows");
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct summary_change *change = &rows->list[i];
+#undef ROW
+#define ROW struct diff
 
-		emit_open_object(json, NULL);
-		emit_string(json, "type", types_name(change->type));
-		emit_string(json, "key", change->key);
-		call_stack_put_site(json, change->site ? change->site : &(struct site){.rank = 0});
-		diff_json_values(json, change, rows->known);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
+static const struct field diff_members[] = {
+	FIELD_STRUCT("before", sides[0], diff_side),
+	FIELD_STRUCT("after", sides[1], diff_side),
+	FIELD("by", NAME, by, .names = diff_by_name, .says = "what rows are of"),
+	FIELD_ARRAY_AT("totals", ROWS, totals.list, totals.count, .fields = diff_total,
+		       .says = "each device and type that one of the two has used, changed or not"),
+	FIELD_ARRAY_AT("rows", ROWS, rows.list, rows.count, .fields = diff_row,
+		       .says = "what has changed, the largest change first; over all devices"),
+	FIELD_IF(is_limited, "exceeded", BOOL, is_exceeded,
+		 .says = "null: --fail-above was not given"),
+	FIELD_END,
+};
 
-static const char *diff_json_kind(const struct diff *diff)
-{
-	enum group_kind kind = diff->sides[0].summary.kind;
-
-	if (kind == GROUP_PHASE)
-		return "phase";
-	return kind == GROUP_NAME ? "name" : "site";
-}
+const struct document diff_document = {
+	.schema = "ttmem.diff/1",
+	.title = "ttmem diff --json",
+	.members = diff_members,
+	.has = DOCUMENT_LIST,
+};
 
 void diff_json(const struct diff *diff, uint64_t time_ns, FILE *out)
 {
 	struct emit json = EMIT_INIT(out);
+	const char *note = diff->note;
+	const struct document_about about = {
+		.time_ns = time_ns,
+		.is_partial = !diff->sides[0].is_exact || !diff->sides[1].is_exact,
+		.notes = &note,
+		.note_count = *note != 0,
+	};
 
-	document_open(&json, "ttmem.diff/1", time_ns);
-	diff_json_side(&json, "before", &diff->sides[0]);
-	diff_json_side(&json, "after", &diff->sides[1]);
-	emit_string(&json, "by", diff_json_kind(diff));
-	diff_json_totals(&json, &diff->totals);
-	diff_json_rows(&json, &diff->rows);
-	if (diff->is_limited)
-		emit_bool(&json, "exceeded", diff->is_exceeded);
-	else
-		emit_null(&json, "exceeded");
-	document_list_end(&json, diff->sides[0].is_exact && diff->sides[1].is_exact);
-	emit_open_array(&json, "notes");
-	if (*diff->note)
-		emit_string(&json, NULL, diff->note);
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	document_put_about(&json, &diff_document, &about, diff);
 }

@@ -18,8 +18,8 @@
 void diff_side_deinit(struct diff_side *side)
 {
 	summary_deinit(&side->summary);
-	free(side->command);
-	free(side->file);
+	free(side->words);
+	free(side->argument);
 	*side = (struct diff_side){.summary = SUMMARY_NULL};
 }
 
@@ -28,7 +28,7 @@ static void diff_load_name(struct diff_side *side, const char *argument)
 {
 	char *file = must_copy(argument), *at = strrchr(file, '@');
 
-	side->file = file;
+	side->file = side->argument = file;
 	if (!at || at == file || access(file, F_OK) == 0)
 		return;
 	*at = '\0';

@@ -177,7 +177,7 @@ static int diff_recording_fill(struct diff_side *side, struct session *session)
 	side->is_tracked = facts->books > 0;
 	side->is_exact = facts->missed == 0 && facts->torn == 0;
 	if (facts->command)
-		side->command = must_copy(facts->command);
+		side->command = side->words = must_copy(facts->command);
 	r = diff_recording_end(side, session);
 	if (r == 0)
 		r = diff_recording_counts(side, session);

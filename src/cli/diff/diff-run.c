@@ -123,12 +123,13 @@ static void diff_run_add_peaks(struct diff_side *side, const struct run_report *
 static void diff_run_command(struct diff_side *side, const struct run_report *report)
 {
 	size_t size = 0;
-	FILE *out = must_have(open_memstream(&side->command, &size));
+	FILE *out = must_have(open_memstream(&side->words, &size));
 
 	for (size_t i = 0; i < report->word_count; i++)
 		fprintf(out, "%s%s", i ? " " : "", report->command[i] ? report->command[i] : "");
 	if (fclose(out) != 0)
 		must_end();
+	side->command = side->words;
 }
 
 int diff_load_run(struct diff_side *side, char ret_why[DIFF_WHY])

@@ -44,7 +44,7 @@ static const char *diff_amount(enum summary_value value, uint64_t amount, char *
 static void diff_put_change(struct table *table, const struct summary_change *change,
 			    enum summary_value value)
 {
-	int64_t by = summary_change(change, value);
+	int64_t by = change->values[value].change;
 	char amount[TEXT_NUMBER_SIZE];
 
 	diff_amount(value, by < 0 ? -(uint64_t)by : (uint64_t)by, amount);
@@ -74,17 +74,18 @@ static void diff_text_side(const struct diff_side *side, const char *title)
 static void diff_text_total(struct table *table, const struct summary_change *change,
 			    enum summary_value value)
 {
-	double was = (double)change->before[value];
+	const struct summary_amount *amounts = &change->values[value];
+	double was = (double)amounts->before;
 	char amount[TEXT_NUMBER_SIZE];
 
 	table_format(table, "device %" PRIu32, change->device);
 	table_text(table, types_name(change->type));
 	table_text(table, diff_value_name(value));
-	table_text(table, diff_amount(value, change->before[value], amount));
-	table_text(table, diff_amount(value, change->after[value], amount));
+	table_text(table, diff_amount(value, amounts->before, amount));
+	table_text(table, diff_amount(value, amounts->after, amount));
 	diff_put_change(table, change, value);
 	if (was > 0)
-		table_format(table, "%+.1f %%", 100 * ((double)change->after[value] / was - 1));
+		table_format(table, "%+.1f %%", 100 * ((double)amounts->after / was - 1));
 	else
 		table_text(table, "");
 }
@@ -101,8 +102,7 @@ static size_t diff_text_totals(const struct summary_changes *totals)
 		for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
 			const struct summary_change *change = &totals->list[i];
 
-			if (!(totals->known >> value & 1) ||
-			    change->before[value] == change->after[value])
+			if (!change->values[value].is_known || !change->values[value].change)
 				continue;
 			if (shown++ == 0) {
 				putchar('\n');

@@ -89,12 +89,11 @@ static int diff_parse(struct diff_command *command, int argc, char **argv)
 	return 0;
 }
 
-static bool diff_has_grown(const struct diff_limit *limit, const struct summary_change *change,
-			   enum summary_value value)
+static bool diff_has_grown(const struct diff_limit *limit, const struct summary_amount *value)
 {
-	uint64_t before = change->before[value], after = change->after[value];
+	uint64_t before = value->before, after = value->after;
 
-	if (after <= before)
+	if (!value->is_known || after <= before)
 		return false;
 	if (!limit->is_percent)
 		return after - before > limit->bytes;
@@ -103,14 +102,12 @@ static bool diff_has_grown(const struct diff_limit *limit, const struct summary_
 
 static bool diff_is_exceeded(const struct diff_limit *limit, const struct summary_changes *totals)
 {
-	static const enum summary_value values[] = {SUMMARY_PEAK, SUMMARY_END};
-
 	for (size_t i = 0; i < totals->count; i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(values); k++) {
-			if (totals->known >> values[k] & 1 &&
-			    diff_has_grown(limit, &totals->list[i], values[k]))
-				return true;
-		}
+		const struct summary_amount *values = totals->list[i].values;
+
+		if (diff_has_grown(limit, &values[SUMMARY_PEAK]) ||
+		    diff_has_grown(limit, &values[SUMMARY_END]))
+			return true;
 	}
 	return false;
 }
@@ -141,6 +138,7 @@ static void diff_compare(struct diff *diff, const struct diff_command *command)
 	const struct diff_side *before = &diff->sides[0], *after = &diff->sides[1];
 	diff->totals = summary_diff(&before->summary.totals, &after->summary.totals, true);
 	diff->rows = summary_diff(&before->summary.rows, &after->summary.rows, false);
+	diff->by = command->query.by;
 	diff->is_limited = command->limit.is_set;
 	diff->is_exceeded = diff->is_limited && diff_is_exceeded(&command->limit, &diff->totals);
 	if (command->query.by == GROUP_SITE && before->has_stacks != after->has_stacks &&

@@ -15,17 +15,19 @@
 
 /* One of the two that are compared. */
 struct diff_side {
-	char *file;       /* owned */
-	const char *at;   /* the moment of a recording, as it was given; NULL = the end */
-	const char *kind; /* "run" or "recording" */
-	char *command;    /* owned; NULL = not known */
-	bool is_tracked;  /* there was something to look at */
+	char *argument, *words; /* owned; what is in them: */
+	const char *file;
+	const char *at;      /* the moment of a recording, as it was given; NULL = the end */
+	const char *kind;    /* "run" or "recording" */
+	const char *command; /* NULL = not known */
+	bool is_tracked;     /* there was something to look at */
 	bool is_exact;
 	bool has_stacks; /* some of its buffers have one */
 	struct summary summary;
 };
 
 struct diff {
+	uint32_t by;               /* enum group_kind, of the rows */
 	struct diff_side sides[2]; /* before and after */
 	struct summary_changes totals;
 	struct summary_changes rows;
@@ -51,6 +53,7 @@ int diff_load_run(struct diff_side *side, char ret_why[DIFF_WHY]);
 int diff_load_recording(struct diff_side *side);
 
 void diff_text(const struct diff *diff, bool with_all);
+extern const struct document diff_document; /* its row: the diff */
 void diff_json(const struct diff *diff, uint64_t time_ns, FILE *out);
 
 /* "peak", "end", ...: as in documents. */

@@ -10,42 +10,31 @@
 #include "base/cleanup.h"
 #include "cli/common/must.h"
 
-static const uint64_t summary_nothing[SUMMARY_VALUES];
-
-int64_t summary_change(const struct summary_change *change, enum summary_value value)
+static uint64_t summary_distance(const struct summary_amount *value)
 {
-	uint64_t before = change->before[value], after = change->after[value];
-
-	if (after >= before)
-		return (int64_t)bits_min(after - before, INT64_MAX);
-	return -(int64_t)bits_min(before - after, INT64_MAX);
+	if (!value->is_known)
+		return 0;
+	return value->after > value->before ? value->after - value->before
+					    : value->before - value->after;
 }
 
-static uint64_t summary_distance(const struct summary_change *change, enum summary_value value)
-{
-	uint64_t before = change->before[value], after = change->after[value];
-
-	return after > before ? after - before : before - after;
-}
-
-static bool summary_differs(const struct summary_change *change, uint32_t known)
+static bool summary_differs(const struct summary_change *change)
 {
 	for (uint32_t value = 0; value < SUMMARY_VALUES; value++) {
-		if (known >> value & 1 && change->before[value] != change->after[value])
+		if (summary_distance(&change->values[value]))
 			return true;
 	}
 	return false;
 }
 
-static uint64_t summary_weight(const struct summary_change *change, uint32_t known,
-			       enum summary_value a, enum summary_value b)
+static uint64_t summary_weight(const struct summary_change *change, enum summary_value a,
+			       enum summary_value b)
 {
-	return bits_max(known >> a & 1 ? summary_distance(change, a) : 0,
-			known >> b & 1 ? summary_distance(change, b) : 0);
+	return bits_max(summary_distance(&change->values[a]), summary_distance(&change->values[b]));
 }
 
 /* Bytes first, then counts, then by key, so that equal inputs have equal outputs. */
-static int summary_compare_changes(const void *left, const void *right, void *context)
+static int summary_compare_changes(const void *left, const void *right)
 {
 	static const enum summary_value order[][2] = {
 		{SUMMARY_PEAK, SUMMARY_END},
@@ -54,11 +43,10 @@ static int summary_compare_changes(const void *left, const void *right, void *co
 		{SUMMARY_TEMPORARIES, SUMMARY_TEMPORARIES},
 	};
 	const struct summary_change *a = left, *b = right;
-	const uint32_t *known = context;
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		uint64_t x = summary_weight(a, *known, order[i][0], order[i][1]);
-		uint64_t y = summary_weight(b, *known, order[i][0], order[i][1]);
+		uint64_t x = summary_weight(a, order[i][0], order[i][1]);
+		uint64_t y = summary_weight(b, order[i][0], order[i][1]);
 
 		if (x != y)
 			return bits_compare(y, x);
@@ -76,11 +64,20 @@ static const struct summary_row *summary_at(const struct summary_list *list, siz
 	return i < list->count ? &list->rows[i] : &nothing;
 }
 
+static struct summary_amount summary_amount(uint64_t before, uint64_t after, bool is_known)
+{
+	int64_t change = after >= before ? (int64_t)bits_min(after - before, INT64_MAX)
+					 : -(int64_t)bits_min(before - after, INT64_MAX);
+
+	return (struct summary_amount){before, after, change, is_known};
+}
+
 /* What the two next rows are: one of them alone, or both if they are about the same. */
 static struct summary_change summary_next(const struct summary_list *before,
 					  const struct summary_list *after, size_t *b, size_t *a)
 {
 	const struct summary_row *old = summary_at(before, *b), *new = summary_at(after, *a), *row;
+	struct summary_change change;
 	int order;
 
 	if (*b == before->count)
@@ -90,14 +87,12 @@ static struct summary_change summary_next(const struct summary_list *before,
 	row = order <= 0 ? old : new;
 	*b += order <= 0;
 	*a += order >= 0;
-	return (struct summary_change){
-		.device = row->device,
-		.type = row->type,
-		.key = row->key,
-		.site = row->site,
-		.before = order <= 0 ? old->values : summary_nothing,
-		.after = order >= 0 ? new->values : summary_nothing,
-	};
+	change = (struct summary_change){row->device, row->type, row->key, row->site, {{0}}};
+	for (uint32_t value = 0; value < SUMMARY_VALUES; value++)
+		change.values[value] = summary_amount(order <= 0 ? old->values[value] : 0,
+						      order >= 0 ? new->values[value] : 0,
+						      before->known & after->known & 1u << value);
+	return change;
 }
 
 struct summary_changes summary_diff(const struct summary_list *before,
@@ -110,12 +105,11 @@ struct summary_changes summary_diff(const struct summary_list *before,
 	while (b < before->count || a < after->count) {
 		struct summary_change change = summary_next(before, after, &b, &a);
 
-		if (with_same || summary_differs(&change, changes.known))
+		if (with_same || summary_differs(&change))
 			changes.list[changes.count++] = change;
 	}
 	if (!with_same && changes.count > 0)
-		qsort_r(changes.list, changes.count, sizeof(*changes.list), summary_compare_changes,
-			&changes.known);
+		qsort(changes.list, changes.count, sizeof(*changes.list), summary_compare_changes);
 	return changes;
 }
 

@@ -12,9 +12,13 @@
 struct summary_change {
 	uint32_t device; /* as in a row */
 	uint32_t type;
-	const char *key;                /* lives as long as the summaries */
-	const struct site *site;        /* likewise; NULL = none */
-	const uint64_t *before, *after; /* by enum summary_value; all 0 where there was none */
+	const char *key;         /* lives as long as the summaries */
+	const struct site *site; /* likewise; NULL = none */
+	struct summary_amount {
+		uint64_t before, after; /* 0 where there was none */
+		int64_t change;         /* after minus before; saturates */
+		bool is_known;          /* as in the list that it is in */
+	} values[SUMMARY_VALUES];
 };
 
 struct summary_changes {
@@ -32,6 +36,3 @@ struct summary_changes {
 struct summary_changes summary_diff(const struct summary_list *before,
 				    const struct summary_list *after, bool with_same);
 void summary_changes_deinit(struct summary_changes *changes);
-
-/* After minus before; saturates. */
-int64_t summary_change(const struct summary_change *change, enum summary_value value);

@@ -99,9 +99,9 @@ UNIT(moved_lines_are_the_same_site)
 	/* One buffer fewer, of as many bytes; and the other memory is another site. */
 	assert(changes.count == 2);
 	assert(changes.list[0].type == TYPES_L1);
-	assert(summary_change(&changes.list[0], SUMMARY_END) == 8);
-	assert(summary_change(&changes.list[1], SUMMARY_END) == 0);
-	assert(summary_change(&changes.list[1], SUMMARY_BUFFERS) == -1);
+	assert(changes.list[0].values[SUMMARY_END].change == 8);
+	assert(changes.list[1].values[SUMMARY_END].change == 0);
+	assert(changes.list[1].values[SUMMARY_BUFFERS].change == -1);
 	summary_changes_deinit(&changes);
 	summary_deinit(&before);
 	summary_deinit(&after);
@@ -191,10 +191,10 @@ UNIT(the_largest_change_comes_first_whatever_its_sign)
 	summary_finish(&after);
 	changes = summary_diff(&before.rows, &after.rows, false);
 	assert(changes.count == 4);
-	assert(summary_change(&changes.list[0], SUMMARY_END) == INT64_MAX);
-	assert(summary_change(&changes.list[1], SUMMARY_END) == -900);
-	assert(summary_change(&changes.list[2], SUMMARY_END) == -700);
-	assert(summary_change(&changes.list[3], SUMMARY_END) == 500);
+	assert(changes.list[0].values[SUMMARY_END].change == INT64_MAX);
+	assert(changes.list[1].values[SUMMARY_END].change == -900);
+	assert(changes.list[2].values[SUMMARY_END].change == -700);
+	assert(changes.list[3].values[SUMMARY_END].change == 500);
 	summary_changes_deinit(&changes);
 	summary_deinit(&before);
 	summary_deinit(&after);
@@ -231,7 +231,7 @@ static int64_t sum(const struct summary_changes *changes, uint32_t type, enum su
 
 	for (size_t i = 0; i < changes->count; i++) {
 		if (changes->list[i].type == type)
-			all += summary_change(&changes->list[i], value);
+			all += changes->list[i].values[value].change;
 	}
 	return all;
 }
@@ -263,7 +263,7 @@ static void check_reverse(const struct summary *a, const struct summary *b)
 		assert(x->type == y->type && !x->key == !y->key);
 		assert(!x->key || strcmp(x->key, y->key) == 0);
 		for (uint32_t value = 0; value < SUMMARY_VALUES; value++)
-			assert(summary_change(x, value) == -summary_change(y, value));
+			assert(x->values[value].change == -y->values[value].change);
 	}
 	summary_changes_deinit(&there);
 	summary_changes_deinit(&back);

@@ -23,6 +23,10 @@ COMMANDS = (
     ("growth",), ("peak",), ("map",), ("fit", "1G"), ("history", "0x1000"),
 )  # fmt: skip
 
+FILES = (
+    ("diff", INPUTS / "story.ttrec@mistakes", INPUTS / "more.ttrec"),
+)  # fmt: skip
+
 LIVE = (
     ("smi",), ("ps",), ("status",), ("doctor",), ("/healthz",), ("/api/v1/host",), ("/api/v1/smi",), ("/api/v1/leaks",),
     ("/api/v1/ended",), ("/api/v1/incidents",), ("/api/v1/series", "series"), ("/api/v1/moments",),
@@ -36,6 +40,8 @@ DIFFERENCES = [
     ("takes", "*name_count", "None", "groups and leaks have one table, and old leaks do not know the number"),
     ("takes", "fit.next", "'?'", "all documents end in one way"),
     ("takes", "map.next", "'?'", "likewise"),
+    ("takes", "diff.next", "'?'", "likewise"),
+    ("takes", "diff.rows.[].site.line", "0", "a site is described as everywhere, although diff never tells its line"),
     ("refuses", "smi.users.[].memory", "*", "a user has a member for each type, as a process has"),
     ("refuses", "*events.[]", "-site", "every stack has a site"),
     ("takes", "ended", "-hidden", "the three lists that may hide rows describe it once, and recordings hide none"),
@@ -128,6 +134,11 @@ def compare(document):
 def test_documents_mean_what_they_meant(build, words):
     command = [build / "src/cli/ttmem", *words, "--from", INPUTS / "story.ttrec", "--at", "peak", "--json"]
     compare(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
+
+
+@pytest.mark.parametrize("words", FILES, ids=lambda words: words[0])
+def test_documents_of_files_mean_what_they_meant(build, words):
+    compare(json.loads(subprocess.run([build / "src/cli/ttmem", *words, "--json"], check=False, stdout=subprocess.PIPE).stdout))
 
 
 @pytest.mark.parametrize("words", LIVE, ids=" ".join)
