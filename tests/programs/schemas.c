@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/emit.h"
 #include "cli/diff/diff.h"
+#include "cli/replay/replay-output.h"
 
 int main(void)
 {
@@ -25,8 +26,8 @@ int main(void)
 		&growth_document,    &history_document,
 		&incidents_document, &leaks_document,
 		&map_document,       &peak_document,
-		&ps_document,        &series_document,
-		&smi_document,
+		&ps_document,        &replay_document,
+		&series_document,    &smi_document,
 	};
 	struct emit json = EMIT_INIT(stdout);
 

@@ -3,151 +3,212 @@
 /* ttmem.replay/1. */
 
 #include <stdio.h>
-#include <string.h>
 
 #include "answers/call-stack.h"
 #include "answers/document.h"
+#include "base/bits.h"
+#include "base/clock.h"
 #include "base/emit.h"
-#include "base/text.h"
 #include "cli/replay/replay-output.h"
 #include "cli/replay/replay-walk.h"
 #include "model/types.h"
 
-#define REPLAY_TEXT TEXT_CLEAN_SIZE(256u) /* a name or a phase */
-
-static void replay_json_who(struct emit *json, const struct replay_walk *walk,
-			    const struct replay_device *device)
+static const char *replay_fit_name(uint32_t fit)
 {
-	const struct recording_owner *owner = recording_owner(walk->recording, device->book);
-	char comm[TEXT_CLEAN_SIZE(sizeof(owner->book.comm))];
+	static const char *const names[] = {[FREE_LIST_FIRST] = "first", [FREE_LIST_BEST] = "best"};
 
-	text_clean(owner->book.comm, strnlen(owner->book.comm, sizeof(owner->book.comm)), comm);
-	emit_u64(json, "pid", owner->book.pid);
-	emit_string(json, "comm", comm);
-	emit_u64(json, "device", device->device);
+	return fit < ARRAY_SIZE(names) ? names[fit] : NULL;
 }
 
-/* Since the start; a file may say anything. */
-static void replay_json_at(struct emit *json, const struct replay_walk *walk, uint64_t time_ns)
+static const char *replay_verdict_name(uint32_t verdict)
 {
-	uint64_t start = recording_facts(walk->recording)->start_ns;
+	static const char *const names[] = {"runs", "fails", "unknown"};
 
-	emit_u64(json, "time_ns", time_ns);
-	emit_u64(json, "at_ns", time_ns > start ? time_ns - start : 0);
+	return verdict < ARRAY_SIZE(names) ? names[verdict] : NULL;
 }
 
-static void replay_json_margin(struct emit *json, const struct replay_walk *walk, uint32_t type,
-			       const struct refit_margin *margin)
+static const char *replay_why_name(uint32_t why)
 {
-	emit_open_object(json, NULL);
-	emit_string(json, "type", types_name(type));
-	emit_u64(json, "bank_size", margin->size);
-	emit_u64(json, "banks", margin->banks);
-	emit_u64(json, "free", margin->free);
-	emit_u64(json, "largest", margin->largest);
-	replay_json_at(json, walk, margin->moment);
-	emit_close_object(json);
+	static const char *const names[] = {
+		[REFIT_LARGE] = "too_large", [REFIT_FULL] = "full",   [REFIT_CUT] = "cut_up",
+		[REFIT_SHARDS] = "shards",   [REFIT_CLASH] = "clash",
+	};
+
+	return why < ARRAY_SIZE(names) ? names[why] : NULL;
 }
 
-static void replay_json_devices(struct emit *json, const struct replay_walk *walk)
+static const char *replay_at(const void *context, char *text)
 {
-	emit_open_array(json, "devices");
-	for (size_t i = 0; i < walk->count; i++) {
-		const struct replay_device *device = &walk->devices[i];
+	const struct replay_margin *row = context;
 
-		emit_open_object(json, NULL);
-		replay_json_who(json, walk, device);
-		emit_string(json, "recorded_on", *device->card ? device->card : NULL);
-		emit_open_array(json, "margins");
-		for (uint32_t type = 0; type < REFIT_MARGINS; type++) {
-			const struct refit_margin *margin = &refit_margins(device->refit)[type];
-
-			if (margin->is_known)
-				replay_json_margin(json, walk, type, margin);
-		}
-		emit_close_array(json);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
+	(void)snprintf(text, FIELDS_TEXT, "%.3f s", (double)row->at_ns / (double)NS_PER_S);
+	return text;
 }
 
-static void replay_json_text(struct emit *json, const struct replay_walk *walk, const char *key,
-			     uint32_t id)
+static const char *replay_share(const void *context, char *text)
 {
-	char text[REPLAY_TEXT];
+	const struct refit_margin *margin = ((const struct replay_margin *)context)->margin;
 
-	emit_string(json, key, replay_walk_text(walk, id, text, sizeof(text)) == 0 ? text : NULL);
+	(void)snprintf(text, FIELDS_TEXT, "%.1f %%",
+		       margin->size ? 100 * (double)margin->free / (double)margin->size : 0);
+	return text;
 }
 
-static void replay_json_failed(struct emit *json, const struct replay_walk *walk)
-{
-	const struct replay_failed *failed = &walk->failed;
-	const struct refit_failure *failure = &failed->failure;
+#define ROW struct replay_margin
+#define DEVICE(...) FIELD_VIA(device, struct replay_device, __VA_ARGS__, .absent = FIELD_COLUMN)
+#define MARGIN(...) FIELD_VIA(margin, struct refit_margin, __VA_ARGS__)
 
-	if (!walk->has_failed) {
-		emit_null(json, "failed");
-		return;
-	}
-	emit_open_object(json, "failed");
-	replay_json_who(json, walk, &walk->devices[failed->device]);
-	emit_string(json, "type", types_name(failed->buffer.type));
-	emit_string(json, "memory", types_name(failure->memory));
-	emit_string(json, "why", replay_why_name(failure->why));
-	emit_u64(json, "event", failed->number);
-	emit_bool(json, "from_table", failed->is_from_table);
-	replay_json_at(json, walk, failed->time_ns);
-	emit_u64(json, "size", failed->buffer.size);
-	emit_u64(json, "page_size", failed->buffer.shape.page_size);
-	emit_u64(json, "need", failure->need);
-	emit_u64(json, "free", failure->free);
-	emit_u64(json, "largest", failure->largest);
-	emit_u64(json, "bank_size", failure->size);
-	emit_u64(json, "banks", failure->banks);
-	if (failure->why == REFIT_SHARDS)
-		emit_u64(json, "shards", failure->shards);
-	replay_json_text(json, walk, "name", failed->name);
-	replay_json_text(json, walk, "phase", failed->phase);
-	call_stack_put(json, replay_walk_stack(walk));
-	emit_close_object(json);
+const struct field replay_margin_fields[] = {
+	DEVICE("pid", SHORT, pid, .column = {"PID", true}),
+	DEVICE("device", SHORT, device, .column = {"DEVICE", true}),
+	FIELD("type", NAME, type, .names = types_name, .column = {"TYPE"}),
+	MARGIN("bank_size", BYTES, size, .column = {"BANK", true, .order = 3}),
+	MARGIN("banks", SHORT, banks, .least = 1, .column = {"BANKS", true, .order = 2}),
+	MARGIN("free", BYTES, free, .says = "the least", .column = {"LEAST FREE", true}),
+	MARGIN("largest", BYTES, largest, .says = "free block at that moment",
+	       .column = {"FREE BLOCK", true}),
+	MARGIN("time_ns", TIME, moment, .says = "the first moment at which it was so"),
+	FIELD("at_ns", SPAN, at_ns, .says = "since the start of the recording", .people = replay_at,
+	      .column = {"AT", true, .order = 1}),
+	{.key = "share", .absent = FIELD_COLUMN, .people = replay_share, .column = {"", true}},
+	FIELD_END,
+};
+
+const void *replay_each_margin(const void *context, size_t *at, void *room)
+{
+	const struct replay_device *device = context;
+	struct replay_margin *row = room;
+
+	while (*at < REFIT_MARGINS && !refit_margins(device->refit)[*at].is_known)
+		++*at;
+	if (*at >= REFIT_MARGINS)
+		return NULL;
+	row->device = device;
+	row->type = (uint32_t)*at;
+	row->margin = &refit_margins(device->refit)[(*at)++];
+	/* A file may say anything. */
+	row->at_ns = row->margin->moment - bits_min(row->margin->moment, device->facts->start_ns);
+	return row;
 }
+
+#undef ROW
+#define ROW struct replay_device
+
+static const struct field replay_owner[] = {
+	FIELD("pid", SHORT, pid),
+	FIELD("comm", TEXT, comm),
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
+	FIELD_END,
+};
+
+static const struct field replay_device[] = {
+	FIELD_MORE(replay_owner),
+	FIELD_OR_NULL("recorded_on", TEXT, card, .says = "the card that the process declared"),
+	FIELD_MADE("margins", replay_each_margin, replay_margin_fields,
+		   .says = "how tight it was, in each bank; of CB: between circular buffers and "
+			   "the buffers of L1"),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct replay_failed
+
+static void replay_put_stack(struct emit *json, const char *key, const void *row)
+{
+	(void)key;
+	call_stack_put(json, ((const struct replay_failed *)row)->stack);
+}
+
+static const struct field replay_failed[] = {
+	FIELD_MORE_AT(owner, replay_owner),
+	FIELD("type", NAME, buffer.type, .names = types_name),
+	FIELD("memory", NAME, failure.memory, .names = types_name,
+	      .says = "where it would have to lie"),
+	FIELD("why", NAME, failure.why, .names = replay_why_name,
+	      .says = "too_large: for an empty memory; full: fewer bytes are free; cut_up: no "
+		      "free block is large enough; shards: more than there are banks; clash: "
+		      "circular buffers would reach into L1 buffers"),
+	FIELD("event", NUMBER, number, .says = "its number"),
+	FIELD("from_table", BOOL, is_from_table),
+	FIELD("time_ns", TIME, time_ns),
+	FIELD("at_ns", SPAN, at_ns, .says = "since the start of the recording"),
+	FIELD("size", BYTES, buffer.size),
+	FIELD("page_size", BYTES, buffer.shape.page_size, .says = "0: not known"),
+	FIELD("need", BYTES, failure.need),
+	FIELD("free", BYTES, failure.free),
+	FIELD("largest", BYTES, failure.largest,
+	      .says = "free block; of a clash: what is free below the buffers of L1"),
+	FIELD("bank_size", BYTES, failure.size),
+	FIELD("banks", SHORT, failure.banks, .least = 1),
+	FIELD_OR_NOTHING("shards", SHORT, failure.shards, .least = 1),
+	FIELD_OR_NULL("name", TEXT, name),
+	FIELD_OR_NULL("phase", TEXT, phase),
+	FIELD_CODED("stack", replay_put_stack, .fields = call_stack_fields),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct replay_walk
+#define FACT(...) FIELD_VIA(facts, struct recording_facts, __VA_ARGS__)
+
+static const struct field replay_members[] = {
+	FACT("file", TEXT, path),
+	FACT("command", TEXT, command, .absent = FIELD_NULL),
+	FIELD_OR_NULL("card", TEXT, card_name,
+		      .says = "as it was given; null: the one that it was recorded on"),
+	FIELD("fit", NAME, fit, .names = replay_fit_name),
+	FIELD("verdict", NAME, verdict, .names = replay_verdict_name,
+	      .says = "unknown: nothing could be judged"),
+	FIELD("open_loop", NOT, is_closed_loop,
+	      .says = "what the program asked for is taken as it was recorded"),
+	FIELD("events", NUMBER, events,
+	      .says = "that were replayed: all, or up to the one that failed"),
+	FIELD("missed", NUMBER, missed, .says = "events that are not in the recording"),
+	FIELD("allocations", NUMBER, counts.taken),
+	FIELD("guessed", NUMBER, counts.guessed,
+	      .says = "of them, those whose share of a bank had to be guessed"),
+	FIELD_IF(is_same, "same_address", NUMBER, counts.same,
+		 .says = "of them, those that lie where they were recorded; null: card, banks or "
+			 "fit are others"),
+	FIELD("unjudged", NUMBER, counts.unjudged,
+	      .says = "buffers in a memory of which nothing is known"),
+	FIELD("from_table", NUMBER, from_table,
+	      .says = "buffers that were there without an event: before the recording, or after "
+		      "a gap"),
+	FIELD("failed_then", NUMBER, failed_then,
+	      .says = "allocations that failed when they were recorded"),
+	FIELD("failed_then_fit", NUMBER, would_fit,
+	      .says = "of them, those for which there would have been room"),
+	FIELD("failed_then_fail", NUMBER, would_fail,
+	      .says = "of them, those for which there would not; of the others it is not known"),
+	FIELD_STRUCT("failed", failed, replay_failed, .absent = FIELD_NULL,
+		     .known = FIELD_KNOWN(has_failed),
+		     .says = "the first allocation that would have failed; sizes are in each bank "
+			     "but for size and page_size"),
+	FIELD_ARRAY_AT("devices", ROWS, devices, count, .fields = replay_device),
+	FIELD_END,
+};
+
+const struct document replay_document = {
+	.schema = "ttmem.replay/1",
+	.title = "ttmem replay --json",
+	.members = replay_members,
+	.has = DOCUMENT_LIST,
+};
 
 void replay_json(const struct replay_walk *walk, uint64_t time_ns)
 {
-	static const char *const verdicts[] = {"runs", "fails", "unknown"};
-	const struct recording_facts *facts = recording_facts(walk->recording);
 	struct emit json = EMIT_INIT(stdout);
-	struct refit_counts counts = replay_walk_counts(walk);
-	char note[REPLAY_NOTE];
+	char texts[REPLAY_NOTES][REPLAY_NOTE];
+	const char *notes[REPLAY_NOTES];
+	struct document_about about = {
+		.time_ns = time_ns,
+		.is_partial = walk->missed || walk->from_table || walk->counts.guessed ||
+			      walk->counts.unjudged || walk->assumed,
+		.notes = notes,
+	};
 
-	document_open(&json, "ttmem.replay/1", time_ns);
-	emit_string(&json, "file", facts->path);
-	emit_string(&json, "command", facts->command);
-	emit_string(&json, "card", walk->card_name);
-	emit_string(&json, "fit", walk->fit == FREE_LIST_BEST ? "best" : "first");
-	emit_string(&json, "verdict", verdicts[replay_verdict(walk)]);
-	emit_bool(&json, "open_loop", true);
-	emit_u64(&json, "events", walk->events);
-	emit_u64(&json, "missed", walk->missed);
-	emit_u64(&json, "allocations", counts.taken);
-	emit_u64(&json, "guessed", counts.guessed);
-	if (replay_walk_is_same(walk))
-		emit_u64(&json, "same_address", counts.same);
-	else
-		emit_null(&json, "same_address");
-	emit_u64(&json, "unjudged", counts.unjudged);
-	emit_u64(&json, "from_table", walk->from_table);
-	emit_u64(&json, "failed_then", walk->failed_then);
-	emit_u64(&json, "failed_then_fit", walk->would_fit);
-	emit_u64(&json, "failed_then_fail", walk->would_fail);
-	replay_json_failed(&json, walk);
-	replay_json_devices(&json, walk);
-	document_list_end(&json, walk->missed == 0 && walk->from_table == 0 &&
-					 counts.guessed == 0 && counts.unjudged == 0 &&
-					 replay_walk_assumed(walk) == 0);
-	emit_open_array(&json, "notes");
-	for (unsigned int i = 0; replay_note(walk, i, note); i++)
-		emit_string(&json, NULL, note);
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	for (unsigned int i = 0; i < REPLAY_NOTES && replay_note(walk, i, texts[i]); i++)
+		notes[about.note_count++] = texts[i];
+	document_put_about(&json, &replay_document, &about, walk);
 }

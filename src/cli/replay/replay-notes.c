@@ -8,31 +8,6 @@
 #include "cli/replay/replay-output.h"
 #include "cli/replay/replay-walk.h"
 
-enum replay_verdict replay_verdict(const struct replay_walk *walk)
-{
-	if (walk->has_failed)
-		return REPLAY_FAILS;
-	return replay_walk_counts(walk).taken > 0 ? REPLAY_RUNS : REPLAY_NOT_KNOWN;
-}
-
-const char *replay_why_name(uint32_t why)
-{
-	switch (why) {
-	case REFIT_LARGE:
-		return "too_large";
-	case REFIT_FULL:
-		return "full";
-	case REFIT_CUT:
-		return "cut_up";
-	case REFIT_SHARDS:
-		return "shards";
-	case REFIT_CLASH:
-		return "clash";
-	default:
-		return NULL;
-	}
-}
-
 /* Counts, each with the sentence that says what it means. */
 static bool replay_note_count(uint64_t count, const char *text, char ret_note[REPLAY_NOTE])
 {
@@ -42,7 +17,7 @@ static bool replay_note_count(uint64_t count, const char *text, char ret_note[RE
 
 bool replay_note(const struct replay_walk *walk, unsigned int number, char ret_note[REPLAY_NOTE])
 {
-	struct refit_counts counts = replay_walk_counts(walk);
+	const struct refit_counts *counts = &walk->counts;
 	const struct {
 		uint64_t count;
 		const char *text;
@@ -52,17 +27,16 @@ bool replay_note(const struct replay_walk *walk, unsigned int number, char ret_n
 		 "in the order of birth"},
 		{walk->missed ? 0 : walk->from_table,
 		 "buffers were there before the recording: they are placed in the order of birth"},
-		{counts.guessed,
+		{counts->guessed,
 		 "buffers do not tell their pages: their share of a bank is a guess"},
-		{replay_walk_is_same(walk) ? counts.taken - counts.same : 0,
+		{walk->is_same ? counts->taken - counts->same : 0,
 		 "buffers do not lie where they were recorded: their allocator had other limits, "
-		 "or "
-		 "another way"},
-		{replay_walk_assumed(walk),
+		 "or another way"},
+		{walk->assumed,
 		 "devices: L1 has the banks of that card with fast dispatch, slow dispatch has "
 		 "more (--banks L1=N)"},
-		{counts.unjudged, "buffers are in a memory of which nothing is known: not judged"},
-		{counts.spaces,
+		{counts->unjudged, "buffers are in a memory of which nothing is known: not judged"},
+		{counts->spaces,
 		 "allocators of sub-devices or meshes: each is replayed as if it had "
 		 "the whole memory"},
 		{walk->would_fail,
@@ -77,7 +51,7 @@ bool replay_note(const struct replay_walk *walk, unsigned int number, char ret_n
 			       "on another card it might have asked for something else");
 		return true;
 	}
-	if (replay_verdict(walk) == REPLAY_NOT_KNOWN && counts.unjudged == 0 && --number == 0) {
+	if (walk->verdict == REPLAY_NOT_KNOWN && counts->unjudged == 0 && --number == 0) {
 		(void)snprintf(ret_note, REPLAY_NOTE, "nothing was allocated in the recording");
 		return true;
 	}

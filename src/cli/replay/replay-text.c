@@ -16,25 +16,6 @@
 #include "cli/replay/replay-walk.h"
 #include "model/types.h"
 
-#define REPLAY_TEXT TEXT_CLEAN_SIZE(256u) /* a name or a phase */
-
-static double replay_seconds(const struct replay_walk *walk, uint64_t time_ns)
-{
-	uint64_t start = recording_facts(walk->recording)->start_ns;
-
-	return time_ns > start ? (double)(time_ns - start) / (double)NS_PER_S : 0;
-}
-
-static void replay_put_who(const struct replay_walk *walk, const struct replay_device *device)
-{
-	const struct recording_owner *owner = recording_owner(walk->recording, device->book);
-	char comm[sizeof(owner->book.comm) + 1] = "";
-
-	memcpy(comm, owner->book.comm, sizeof(owner->book.comm));
-	printf("device %" PRIu32 " of %" PRIu32 " ", device->device, owner->book.pid);
-	text_put(stdout, comm);
-}
-
 static void replay_put_reason(const struct refit_failure *failure)
 {
 	char need[TEXT_NUMBER_SIZE], a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
@@ -68,38 +49,39 @@ static void replay_put_reason(const struct refit_failure *failure)
 	putchar('\n');
 }
 
-static void replay_text_failed(const struct replay_walk *walk)
+static void replay_text_failed(const struct replay_failed *failed)
 {
-	const struct replay_failed *failed = &walk->failed;
-	char text[REPLAY_TEXT], size[TEXT_NUMBER_SIZE];
+	char size[TEXT_NUMBER_SIZE];
 
+	printf("device %" PRIu32 " of %" PRIu32 " ", failed->owner->device, failed->owner->pid);
+	text_put(stdout, failed->owner->comm);
 	printf(", %s, at %.3f s, event %" PRIu64 "%s\n  %s of %s",
-	       types_name(failed->failure.memory), replay_seconds(walk, failed->time_ns),
+	       types_name(failed->failure.memory), (double)failed->at_ns / (double)NS_PER_S,
 	       failed->number, failed->is_from_table ? " (allocated before it)" : "",
 	       text_size(failed->buffer.size, size), types_name(failed->buffer.type));
-	if (replay_walk_text(walk, failed->name, text, sizeof(text)) == 0) {
+	if (failed->name) {
 		printf(", ");
-		text_put(stdout, text);
+		text_put(stdout, failed->name);
 	}
-	if (replay_walk_text(walk, failed->phase, text, sizeof(text)) == 0) {
+	if (failed->phase) {
 		printf(" in ");
-		text_put(stdout, text);
+		text_put(stdout, failed->phase);
 	}
 	printf("\n  ");
 	replay_put_reason(&failed->failure);
-	session_print_stack(stdout, replay_walk_stack(walk), "    at ");
+	session_print_stack(stdout, failed->stack, "    at ");
 }
 
 static void replay_text_title(const struct replay_walk *walk)
 {
 	const char *fit = walk->fit == FREE_LIST_BEST ? "best fit" : "first fit";
 
-	text_put(stdout, recording_facts(walk->recording)->path);
+	text_put(stdout, walk->facts->path);
 	if (walk->card_name)
 		printf(" on %s, %s: ", walk->card_name, fit);
 	else
 		printf(" on the same card, %s: ", fit);
-	switch (replay_verdict(walk)) {
+	switch (walk->verdict) {
 	case REPLAY_RUNS:
 		if (walk->would_fail)
 			printf("would have run as when it was recorded, with the same %" PRIu64
@@ -110,8 +92,7 @@ static void replay_text_title(const struct replay_walk *walk)
 		break;
 	case REPLAY_FAILS:
 		printf("would have failed on ");
-		replay_put_who(walk, &walk->devices[walk->failed.device]);
-		replay_text_failed(walk);
+		replay_text_failed(&walk->failed);
 		break;
 	case REPLAY_NOT_KNOWN:
 		printf("not known\n");
@@ -119,50 +100,21 @@ static void replay_text_title(const struct replay_walk *walk)
 	}
 }
 
-static void replay_text_margin(struct table *table, const struct replay_walk *walk,
-			       const struct replay_device *device, uint32_t type)
-{
-	const struct refit_margin *margin = &refit_margins(device->refit)[type];
-	const struct recording_owner *owner = recording_owner(walk->recording, device->book);
-	char number[TEXT_NUMBER_SIZE];
-
-	table_format(table, "%" PRIu32, owner->book.pid);
-	table_format(table, "%" PRIu32, device->device);
-	table_text(table, types_name(type));
-	table_format(table, "%" PRIu32, margin->banks);
-	table_text(table, text_size(margin->size, number));
-	table_text(table, text_size(margin->free, number));
-	table_format(table, "%.1f %%",
-		     margin->size ? 100 * (double)margin->free / (double)margin->size : 0);
-	table_text(table, text_size(margin->largest, number));
-	table_format(table, "%.3f s", replay_seconds(walk, margin->moment));
-}
-
 static void replay_text_margins(const struct replay_walk *walk)
 {
-	static const struct table_column columns[] = {
-		{"PID", true},
-		{"DEVICE", true},
-		{"TYPE"},
-		{"BANKS", true, .order = 2},
-		{"BANK", true, .order = 3},
-		{"LEAST FREE", true},
-		{"", true},
-		{"FREE BLOCK", true},
-		{"AT", true, .order = 1},
-	};
+	struct replay_margin margin;
+	struct fields_view view;
 	struct table table;
 
-	if (replay_walk_counts(walk).taken == 0)
+	if (walk->counts.taken == 0)
 		return;
 	printf("\n%s, in each bank:\n",
 	       walk->has_failed ? "How tight it was until then" : "How tight it was");
-	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
+	fields_choose(&view, replay_margin_fields, REPLAY_MARGIN_TABLE);
+	table_begin(&table, stdout, view.columns, view.count, output_width());
 	for (size_t i = 0; i < walk->count; i++) {
-		for (uint32_t type = 0; type < REFIT_MARGINS; type++) {
-			if (refit_margins(walk->devices[i].refit)[type].is_known)
-				replay_text_margin(&table, walk, &walk->devices[i], type);
-		}
+		for (size_t at = 0; replay_each_margin(&walk->devices[i], &at, &margin);)
+			fields_table_row(&table, &view, &margin);
 	}
 	table_end(&table);
 }

@@ -37,6 +37,7 @@ void replay_walk_deinit(struct replay_walk *walk)
 	}
 	free(walk->books);
 	free(walk->devices);
+	pool_deinit(&walk->texts);
 	walk->books = NULL;
 	walk->devices = NULL;
 	walk->count = 0;
@@ -67,18 +68,23 @@ static int replay_open_books(struct replay_walk *walk)
 	return r;
 }
 
+/* NULL = none. */
+static const char *replay_text(struct replay_walk *walk, const char *bytes, size_t length)
+{
+	return length ? must_have(pool_text(&walk->texts, bytes, length)) : NULL;
+}
+
 /* What the process has declared of its device; nothing if it has not. */
-static struct snapshot_facts replay_declared(struct reader *reader, uint32_t device,
-					     char ret_card[24])
+static struct snapshot_facts replay_declared(struct replay_walk *walk, struct reader *reader,
+					     struct replay_device *device)
 {
 	struct snapshot_facts facts = {0};
 	struct book_device declared;
 
-	ret_card[0] = '\0';
-	if (reader_device(reader, device, &declared) < 0)
+	if (reader_device(reader, device->device, &declared) < 0)
 		return facts;
-	memcpy(ret_card, declared.card, sizeof(declared.card));
-	ret_card[sizeof(declared.card) - 1] = '\0';
+	device->card =
+		replay_text(walk, declared.card, strnlen(declared.card, sizeof(declared.card)));
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct book_memory *memory = &declared.memory[type];
 
@@ -95,6 +101,7 @@ static struct snapshot_facts replay_declared(struct reader *reader, uint32_t dev
 /* -ENODATA: its book cannot be read. */
 static int replay_add_device(struct replay_walk *walk, const struct recording_event *event)
 {
+	const struct recording_book *owner = &recording_owner(walk->recording, event->book)->book;
 	struct scan_book *book = walk->books[event->book].book;
 	struct replay_device *device;
 	struct refit_rules rules = {.fit = walk->fit};
@@ -105,10 +112,17 @@ static int replay_add_device(struct replay_walk *walk, const struct recording_ev
 		return -ENODATA;
 	must_grow(walk->devices, &walk->capacity, walk->count + 1);
 	device = &walk->devices[walk->count];
-	*device = (struct replay_device){.book = (uint32_t)event->book, .device = event->device};
-	facts = replay_declared(&book->reader, event->device, device->card);
+	*device = (struct replay_device){
+		.book = (uint32_t)event->book,
+		.device = event->device,
+		.pid = owner->pid,
+		.comm = must_have(pool_text(&walk->texts, owner->comm,
+					    strnlen(owner->comm, sizeof(owner->comm)))),
+		.facts = walk->facts,
+	};
+	facts = replay_declared(walk, &book->reader, device);
 	/* Who has opened a card knows it better than the table. */
-	if (walk->card_name && strcmp(walk->card_name, device->card) == 0)
+	if (walk->card_name && device->card && strcmp(walk->card_name, device->card) == 0)
 		card.facts = NULL;
 	/* And where it was recorded, if nobody declared it, may have a name. */
 	else if (!walk->card_name && !facts.windows[0].size)
@@ -170,6 +184,14 @@ static struct refit_buffer replay_buffer(struct replay_walk *walk,
 	};
 }
 
+static const char *replay_string(struct replay_walk *walk, struct reader *reader, uint32_t id)
+{
+	size_t length = 0;
+	const char *bytes = id ? reader_string(reader, id, &length) : NULL;
+
+	return bytes ? replay_text(walk, bytes, length) : NULL;
+}
+
 /* 0, REFIT_FAILED, which is noted, or a negative errno. */
 static int replay_take(struct replay_walk *walk, size_t index, uint32_t slot,
 		       const struct book_record *record, const struct recording_event *event)
@@ -180,14 +202,17 @@ static int replay_take(struct replay_walk *walk, size_t index, uint32_t slot,
 	int r = refit_take(device->refit, slot, &buffer, event->time_ns, &failure);
 
 	if (r == REFIT_FAILED) {
+		struct replay_book *book = &walk->books[device->book];
+
 		walk->has_failed = true;
 		walk->failed = (struct replay_failed){
-			.device = index,
+			.owner = device,
 			.time_ns = event->time_ns,
+			.at_ns = event->time_ns - bits_min(event->time_ns, device->facts->start_ns),
 			.number = event->number,
-			.stack = record->stack,
-			.name = record->name,
-			.phase = record->phase,
+			.stack = stacks_get(book->stacks, record->stack),
+			.name = replay_string(walk, &book->book->reader, record->name),
+			.phase = replay_string(walk, &book->book->reader, record->phase),
 			.buffer = buffer,
 			.failure = failure,
 		};
@@ -356,69 +381,40 @@ static int replay_add_quiet(struct replay_walk *walk, size_t book)
 	return r;
 }
 
+static void replay_add_up(struct replay_walk *walk)
+{
+	struct refit_counts *sum = &walk->counts;
+
+	for (size_t i = 0; i < walk->count; i++) {
+		const struct replay_device *device = &walk->devices[i];
+		const struct refit_counts *counts = refit_counts(device->refit);
+		const struct refit_margin *margins = refit_margins(device->refit);
+
+		sum->taken += counts->taken;
+		sum->guessed += counts->guessed;
+		sum->same += counts->same;
+		sum->unjudged += counts->unjudged;
+		sum->spaces += counts->spaces > 1 ? counts->spaces : 0;
+		walk->assumed += device->assumes_l1 &&
+				 (margins[TYPES_L1].is_known || margins[TYPES_L1_SMALL].is_known);
+	}
+	walk->is_same = !walk->card_name && !walk->card.dram_banks && !walk->card.l1_banks &&
+			walk->fit == FREE_LIST_FIRST;
+	walk->verdict = walk->has_failed ? REPLAY_FAILS
+			: sum->taken > 0 ? REPLAY_RUNS
+					 : REPLAY_NOT_KNOWN;
+}
+
 int replay_walk(struct replay_walk *walk)
 {
 	const struct recording_filter all = RECORDING_FILTER_ALL;
-	size_t books = recording_facts(walk->recording)->books;
 	int r = replay_open_books(walk);
 
+	walk->facts = recording_facts(walk->recording);
 	if (r == 0)
 		r = recording_walk(walk->recording, &all, NULL, NULL, replay_event, walk);
-	for (size_t i = 0; r == 0 && i < books; i++)
+	for (size_t i = 0; r == 0 && i < walk->facts->books; i++)
 		r = replay_add_quiet(walk, i);
+	replay_add_up(walk);
 	return r == REFIT_FAILED ? 0 : r;
-}
-
-bool replay_walk_is_same(const struct replay_walk *walk)
-{
-	return !walk->card_name && !walk->card.dram_banks && !walk->card.l1_banks &&
-	       walk->fit == FREE_LIST_FIRST;
-}
-
-uint64_t replay_walk_assumed(const struct replay_walk *walk)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < walk->count; i++) {
-		const struct refit_margin *margins = refit_margins(walk->devices[i].refit);
-
-		count += walk->devices[i].assumes_l1 &&
-			 (margins[TYPES_L1].is_known || margins[TYPES_L1_SMALL].is_known);
-	}
-	return count;
-}
-
-struct refit_counts replay_walk_counts(const struct replay_walk *walk)
-{
-	struct refit_counts sum = {0};
-
-	for (size_t i = 0; i < walk->count; i++) {
-		const struct refit_counts *counts = refit_counts(walk->devices[i].refit);
-
-		sum.taken += counts->taken;
-		sum.guessed += counts->guessed;
-		sum.same += counts->same;
-		sum.unjudged += counts->unjudged;
-		sum.spaces += counts->spaces > 1 ? counts->spaces : 0;
-	}
-	return sum;
-}
-
-const struct stack *replay_walk_stack(const struct replay_walk *walk)
-{
-	uint32_t book = walk->devices[walk->failed.device].book;
-
-	return stacks_get(walk->books[book].stacks, walk->failed.stack);
-}
-
-int replay_walk_text(const struct replay_walk *walk, uint32_t id, char *ret_text, size_t size)
-{
-	uint32_t book = walk->devices[walk->failed.device].book;
-	size_t length = 0;
-	const char *bytes = id ? reader_string(&walk->books[book].book->reader, id, &length) : NULL;
-
-	if (!bytes || TEXT_CLEAN_SIZE(length) > size)
-		return -ENOENT;
-	text_clean(bytes, length, ret_text);
-	return 0;
 }

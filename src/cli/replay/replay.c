@@ -149,9 +149,9 @@ static int replay_run(int argc, char **argv)
 	else
 		replay_text(&walk);
 	r = output_finish();
-	if (r != COMMAND_OK || replay_verdict(&walk) == REPLAY_FAILS)
+	if (r != COMMAND_OK || walk.verdict == REPLAY_FAILS)
 		return COMMAND_FAILED;
-	return replay_verdict(&walk) == REPLAY_NOT_KNOWN ? REPLAY_EXIT_UNKNOWN : COMMAND_OK;
+	return walk.verdict == REPLAY_NOT_KNOWN ? REPLAY_EXIT_UNKNOWN : COMMAND_OK;
 }
 
 const struct command replay_command = {

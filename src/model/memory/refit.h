@@ -70,7 +70,7 @@ enum refit_why {
 
 /* All in each bank. */
 struct refit_failure {
-	enum refit_why why;
+	uint32_t why; /* enum refit_why */
 	uint32_t memory;
 	uint64_t need; /* UINT64_MAX = more than can be counted */
 	uint64_t free;

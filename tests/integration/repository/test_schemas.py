@@ -25,7 +25,8 @@ COMMANDS = (
 
 FILES = (
     ("diff", INPUTS / "story.ttrec@mistakes", INPUTS / "more.ttrec"),
-)  # fmt: skip
+    ("replay", INPUTS / "story.ttrec"),
+)
 
 LIVE = (
     ("smi",), ("ps",), ("status",), ("doctor",), ("/healthz",), ("/api/v1/host",), ("/api/v1/smi",), ("/api/v1/leaks",),
@@ -41,6 +42,7 @@ DIFFERENCES = [
     ("takes", "fit.next", "'?'", "all documents end in one way"),
     ("takes", "map.next", "'?'", "likewise"),
     ("takes", "diff.next", "'?'", "likewise"),
+    ("takes", "replay.next", "'?'", "likewise"),
     ("takes", "diff.rows.[].site.line", "0", "a site is described as everywhere, although diff never tells its line"),
     ("refuses", "smi.users.[].memory", "*", "a user has a member for each type, as a process has"),
     ("refuses", "*events.[]", "-site", "every stack has a site"),
