@@ -74,7 +74,7 @@ BEGIN {
 	folder("tui", "base model answers")
 	folder("cli/common", "base model answers recording/read recording/write symbol source/proc source/host source/books source/daemon-client source")
 	folder("compat/commands", "base model answers compat/logs symbol source/daemon-client cli/common")
-	folder("cli/bench", "base book/format book/read recording/write source/books sim cli/common ttmem/ttmem.h")
+	folder("cli/bench", "base book/format book/read answers recording/write source/books sim cli/common ttmem/ttmem.h")
 	folder("cli/diff", "base model answers source/books recording/read cli/common")
 	folder("cli/replay", "base book/format book/read model answers source/books recording/read cli/common", "book/testing recording/testing")
 	folder("cli/doctor", "base book/format book/read metal model answers symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h ttmem/types.def")

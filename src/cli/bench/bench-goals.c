@@ -162,17 +162,11 @@ enum bench_goals_verdict bench_goals_row(struct bench *bench, const char *row, u
 	return worst;
 }
 
-const char *bench_goals_word(enum bench_goals_verdict verdict)
+const char *bench_goals_word(uint32_t verdict)
 {
-	switch (verdict) {
-	case BENCH_GOALS_AIM:
-		return "aim";
-	case BENCH_GOALS_MUST:
-		return "must";
-	case BENCH_GOALS_MISSED:
-		return "missed";
-	case BENCH_GOALS_UNKNOWN:
-		break;
-	}
-	return "";
+	static const char *const words[] = {[BENCH_GOALS_AIM] = "aim",
+					    [BENCH_GOALS_MUST] = "must",
+					    [BENCH_GOALS_MISSED] = "missed"};
+
+	return verdict < ARRAY_SIZE(words) ? words[verdict] : NULL;
 }

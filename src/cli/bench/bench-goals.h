@@ -58,5 +58,5 @@ enum bench_goals_verdict bench_goals_judge(const struct bench_goal *goal, double
 /* The worst of a row's goals. */
 enum bench_goals_verdict bench_goals_row(struct bench *bench, const char *row, uint64_t live);
 
-/* "aim", "must", "missed", or "". */
-const char *bench_goals_word(enum bench_goals_verdict verdict);
+/* "aim", "must", "missed"; NULL = not measured. */
+const char *bench_goals_word(uint32_t verdict);

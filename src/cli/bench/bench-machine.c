@@ -10,48 +10,56 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/emit.h"
+#include "answers/fields.h"
 #include "base/files/small-file.h"
 #include "base/text.h"
 #include "book/format/book-clock.h"
+#include "cli/common/must.h"
 
 #define BENCH_MACHINE_HUGE "/sys/kernel/mm/transparent_hugepage/"
 #define BENCH_MACHINE_CLOCK "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 /* "model name : AMD EPYC"; aarch64 has no such line. */
-static void bench_machine_processor(struct bench_machine *machine)
+static const char *bench_machine_processor(void)
 {
+	const char *processor = NULL;
 	FILE *file = small_file_stream(AT_FDCWD, "/proc/cpuinfo");
 	char line[256];
 
-	while (file && fgets(line, sizeof(line), file)) {
+	while (file && !processor && fgets(line, sizeof(line), file)) {
 		const char *value = strstr(line, ": ");
 
-		if (!value || strncmp(line, "model name", strlen("model name")) != 0)
-			continue;
 		line[strcspn(line, "\n")] = '\0';
-		(void)snprintf(machine->processor, sizeof(machine->processor), "%s", value + 2);
-		break;
+		if (value && strncmp(line, "model name", strlen("model name")) == 0)
+			processor = must_copy(value + 2);
 	}
 	if (file)
 		(void)fclose(file); /* only read from */
+	return processor;
+}
+
+static const char *bench_machine_line(const char *path)
+{
+	char line[128];
+
+	return small_file_read_line(AT_FDCWD, path, line, sizeof(line)) < 0 ? NULL
+									    : must_copy(line);
 }
 
 /* The word in brackets: "always [madvise] never". */
-static void bench_machine_chosen(const char *path, char *ret_word, size_t size)
+static const char *bench_machine_chosen(const char *path)
 {
 	char line[128];
 	char *from, *to;
 
-	*ret_word = '\0';
 	if (small_file_read_line(AT_FDCWD, path, line, sizeof(line)) < 0)
-		return;
+		return NULL;
 	from = strchr(line, '[');
 	to = from ? strchr(from, ']') : NULL;
 	if (!to)
-		return;
+		return NULL;
 	*to = '\0';
-	(void)snprintf(ret_word, size, "%s", from + 1);
+	return must_copy(from + 1);
 }
 
 static const char *bench_machine_book_clock(void)
@@ -76,32 +84,29 @@ static uint64_t bench_machine_number(int name)
 
 void bench_machine_look(struct bench_machine *ret_machine)
 {
-	struct bench_machine machine = {
+	struct utsname name;
+	char kernel[96];
+
+	*ret_machine = (struct bench_machine){
+		.processor = bench_machine_processor(),
 		.processors = bench_machine_number(_SC_NPROCESSORS_ONLN),
 		.cache_l2 = bench_machine_number(_SC_LEVEL2_CACHE_SIZE),
 		.cache_l3 = bench_machine_number(_SC_LEVEL3_CACHE_SIZE),
 		.clock = bench_machine_book_clock(),
+		.clock_source = bench_machine_line(BENCH_MACHINE_CLOCK),
 		.page = bench_machine_number(_SC_PAGESIZE),
+		.huge_pages = bench_machine_chosen(BENCH_MACHINE_HUGE "enabled"),
+		.huge_pages_shared = bench_machine_chosen(BENCH_MACHINE_HUGE "shmem_enabled"),
 	};
-	struct utsname name;
-
-	bench_machine_processor(&machine);
-	if (uname(&name) == 0)
-		(void)snprintf(machine.kernel, sizeof(machine.kernel), "%.60s %.30s", name.release,
-			       name.machine);
-	if (small_file_read_line(AT_FDCWD, BENCH_MACHINE_CLOCK, machine.clock_source,
-				 sizeof(machine.clock_source)) < 0)
-		machine.clock_source[0] = '\0';
-	bench_machine_chosen(BENCH_MACHINE_HUGE "enabled", machine.huge_pages,
-			     sizeof(machine.huge_pages));
-	bench_machine_chosen(BENCH_MACHINE_HUGE "shmem_enabled", machine.huge_pages_shared,
-			     sizeof(machine.huge_pages_shared));
-	*ret_machine = machine;
+	if (uname(&name) < 0)
+		return;
+	(void)snprintf(kernel, sizeof(kernel), "%.60s %.30s", name.release, name.machine);
+	ret_machine->kernel = must_copy(kernel);
 }
 
 static const char *bench_machine_word(const char *word)
 {
-	return *word ? word : "unknown";
+	return word ? word : "unknown";
 }
 
 void bench_machine_text(const struct bench_machine *machine, FILE *out)
@@ -123,23 +128,18 @@ void bench_machine_text(const struct bench_machine *machine, FILE *out)
 	fputc('\n', out);
 }
 
-static void bench_machine_json_word(struct emit *json, const char *key, const char *word)
-{
-	emit_string(json, key, *word ? word : NULL);
-}
+#define ROW struct bench_machine
 
-void bench_machine_json(const struct bench_machine *machine, struct emit *json)
-{
-	emit_open_object(json, "machine");
-	bench_machine_json_word(json, "processor", machine->processor);
-	emit_u64(json, "processors", machine->processors);
-	emit_u64(json, "cache_l2_bytes", machine->cache_l2);
-	emit_u64(json, "cache_l3_bytes", machine->cache_l3);
-	bench_machine_json_word(json, "kernel", machine->kernel);
-	emit_string(json, "clock", machine->clock);
-	bench_machine_json_word(json, "clock_source", machine->clock_source);
-	emit_u64(json, "page_bytes", machine->page);
-	bench_machine_json_word(json, "huge_pages", machine->huge_pages);
-	bench_machine_json_word(json, "huge_pages_shared", machine->huge_pages_shared);
-	emit_close_object(json);
-}
+const struct field bench_machine_fields[] = {
+	FIELD_OR_NULL("processor", TEXT, processor),
+	FIELD("processors", NUMBER, processors),
+	FIELD("cache_l2_bytes", BYTES, cache_l2),
+	FIELD("cache_l3_bytes", BYTES, cache_l3),
+	FIELD_OR_NULL("kernel", TEXT, kernel),
+	FIELD("clock", TEXT, clock),
+	FIELD_OR_NULL("clock_source", TEXT, clock_source),
+	FIELD("page_bytes", BYTES, page),
+	FIELD_OR_NULL("huge_pages", TEXT, huge_pages),
+	FIELD_OR_NULL("huge_pages_shared", TEXT, huge_pages_shared),
+	FIELD_END,
+};

@@ -6,21 +6,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct emit;
+#include "answers/fields.h"
 
+/* NULL and 0 = unknown. */
 struct bench_machine {
-	char processor[96]; /* as the kernel names it; "" = it does not */
+	const char *processor; /* as the kernel names it */
 	uint64_t processors;
-	uint64_t cache_l2; /* bytes; 0 = unknown */
+	uint64_t cache_l2; /* bytes */
 	uint64_t cache_l3;
-	char kernel[96];
-	char clock_source[32]; /* of the kernel */
-	const char *clock;     /* of a book's events */
+	const char *kernel;
+	const char *clock;        /* of a book's events */
+	const char *clock_source; /* of the kernel */
 	uint64_t page;
-	char huge_pages[16];        /* "always", "madvise", ...; "" = unknown */
-	char huge_pages_shared[16]; /* likewise for shared memory, where books are */
+	const char *huge_pages;        /* "always", "madvise", ... */
+	const char *huge_pages_shared; /* for shared memory, where books are */
 };
+
+extern const struct field bench_machine_fields[];
 
 void bench_machine_look(struct bench_machine *ret_machine);
 void bench_machine_text(const struct bench_machine *machine, FILE *out);
-void bench_machine_json(const struct bench_machine *machine, struct emit *json);

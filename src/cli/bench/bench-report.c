@@ -4,15 +4,16 @@
 
 #include "cli/bench/bench-report.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/table.h"
 #include "cli/bench/bench-goals.h"
-#include "cli/bench/bench-machine.h"
 #include "cli/bench/bench-measure.h"
 #include "cli/common/output.h"
 
@@ -30,20 +31,31 @@ double bench_report_p99(struct bench *bench, const char *name, uint64_t live)
 	return row ? bench_measure_quantile(&row->samples, 0.99) : NAN;
 }
 
-/* The denominators of the ratios. */
-struct bench_report_measures {
-	double getppid;
-	double floor;
-	double socket;
-};
-
-static struct bench_report_measures bench_report_measures(struct bench *bench)
+/* What is printed, from what was measured. */
+static void bench_report_finish(struct bench *bench)
 {
-	return (struct bench_report_measures){
-		.getppid = bench_report_p50(bench, "getppid", 0),
-		.floor = bench_report_p50(bench, "floor", 0),
-		.socket = bench_report_p50(bench, "socket_baseline", 1000),
-	};
+	double getppid = bench_report_p50(bench, "getppid", 0);
+	double floor = bench_report_p50(bench, "floor", 0);
+	double socket = bench_report_p50(bench, "socket_baseline", 1000);
+
+	bench_machine_look(&bench->machine);
+	for (struct bench_row *row = bench->rows; row < bench->rows + bench->row_count; row++) {
+		row->p50 = bench_measure_quantile(&row->means, 0.5);
+		row->p99 = bench_measure_quantile(&row->samples, 0.99);
+		row->x_getppid = row->p50 / getppid;
+		row->x_floor = row->p50 / floor;
+		row->x_socket = row->p50 / socket;
+	}
+	bench->result_count = 0;
+	for (size_t i = 0; i < bench_goals_count; i++) {
+		const struct bench_goal *goal = &bench_goals[i];
+		double value = bench_goals_value(bench, goal);
+
+		assert(bench->result_count < BENCH_RESULTS_MAX);
+		if (bench_goals_is_wanted(bench, goal))
+			bench->results[bench->result_count++] =
+				(struct bench_result){goal, value, bench_goals_judge(goal, value)};
+	}
 }
 
 static void bench_report_cell_ns(struct table *table, double ns)
@@ -74,6 +86,13 @@ static void bench_report_cell_live(struct table *table, uint64_t live)
 		table_text(table, "-");
 }
 
+static void bench_report_cell_word(struct table *table, uint32_t verdict)
+{
+	const char *word = bench_goals_word(verdict);
+
+	table_text(table, word ? word : "");
+}
+
 static void bench_report_rows(struct bench *bench, FILE *out)
 {
 	static const struct table_column columns[] = {
@@ -86,22 +105,20 @@ static void bench_report_rows(struct bench *bench, FILE *out)
 		{"x socket", true, .order = 3},
 		{"within"},
 	};
-	struct bench_report_measures measures = bench_report_measures(bench);
 	struct table table;
 
 	table_begin(&table, out, columns, ARRAY_SIZE(columns), output_width());
 	for (size_t i = 0; i < bench->row_count; i++) {
-		struct bench_row *row = &bench->rows[i];
-		double p50 = bench_measure_quantile(&row->means, 0.5);
+		const struct bench_row *row = &bench->rows[i];
 
 		table_text(&table, row->name);
 		bench_report_cell_live(&table, row->live);
-		bench_report_cell_ns(&table, p50);
-		bench_report_cell_ns(&table, bench_measure_quantile(&row->samples, 0.99));
-		bench_report_cell(&table, p50 / measures.getppid);
-		bench_report_cell(&table, p50 / measures.floor);
-		bench_report_cell(&table, p50 / measures.socket);
-		table_text(&table, bench_goals_word(bench_goals_row(bench, row->name, row->live)));
+		bench_report_cell_ns(&table, row->p50);
+		bench_report_cell_ns(&table, row->p99);
+		bench_report_cell(&table, row->x_getppid);
+		bench_report_cell(&table, row->x_floor);
+		bench_report_cell(&table, row->x_socket);
+		bench_report_cell_word(&table, bench_goals_row(bench, row->name, row->live));
 	}
 	table_end(&table);
 }
@@ -115,29 +132,24 @@ static void bench_report_goals(struct bench *bench, FILE *out)
 	struct table table;
 
 	table_begin(&table, out, columns, ARRAY_SIZE(columns), output_width());
-	for (size_t i = 0; i < bench_goals_count; i++) {
-		const struct bench_goal *goal = &bench_goals[i];
+	for (size_t i = 0; i < bench->result_count; i++) {
+		const struct bench_goal *goal = bench->results[i].goal;
 		const char *sign = bench_goals_is_minimum(goal) ? ">=" : "<=";
-		double value = bench_goals_value(bench, goal);
 
-		if (!bench_goals_is_wanted(bench, goal))
-			continue;
 		table_text(&table, goal->what);
 		bench_report_cell_live(&table, goal->live);
-		bench_report_cell(&table, value);
+		bench_report_cell(&table, bench->results[i].value);
 		table_format(&table, "%s %g", sign, goal->must);
 		table_format(&table, "%s %g", sign, goal->aim);
-		table_text(&table, bench_goals_word(bench_goals_judge(goal, value)));
+		bench_report_cell_word(&table, bench->results[i].verdict);
 	}
 	table_end(&table);
 }
 
 void bench_report_text(struct bench *bench, FILE *out)
 {
-	struct bench_machine machine;
-
-	bench_machine_look(&machine);
-	bench_machine_text(&machine, out);
+	bench_report_finish(bench);
+	bench_machine_text(&bench->machine, out);
 	fputc('\n', out);
 	bench_report_rows(bench, out);
 	fputc('\n', out);
@@ -148,83 +160,73 @@ void bench_report_text(struct bench *bench, FILE *out)
 		fprintf(out, "note: %s\n", bench->notes[i]);
 }
 
-static void bench_report_json_rows(struct bench *bench, struct emit *json)
+#define ROW struct bench_row
+
+static const struct field bench_report_row[] = {
+	FIELD("name", TEXT, name),
+	FIELD("live", NUMBER, live),
+	FIELD_OR_NULL("ns_p50", DOUBLE, p50),
+	FIELD_OR_NULL("ns_p99", DOUBLE, p99),
+	FIELD_OR_NULL("x_getppid", DOUBLE, x_getppid),
+	FIELD_OR_NULL("x_floor", DOUBLE, x_floor),
+	FIELD_OR_NULL("x_socket", DOUBLE, x_socket),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct bench_figure
+
+static const struct field bench_report_figure[] = {
+	FIELD("name", TEXT, name),
+	FIELD("live", NUMBER, live),
+	FIELD("value", DOUBLE, value),
+	FIELD("unit", TEXT, unit),
+	FIELD_END,
+};
+
+static void bench_report_put_notes(struct emit *json, const char *key, const void *context)
 {
-	struct bench_report_measures measures = bench_report_measures(bench);
+	const struct bench *bench = context;
 
-	emit_open_array(json, "rows");
-	for (size_t i = 0; i < bench->row_count; i++) {
-		struct bench_row *row = &bench->rows[i];
-		double p50 = bench_measure_quantile(&row->means, 0.5);
-
-		emit_open_object(json, NULL);
-		emit_string(json, "name", row->name);
-		emit_u64(json, "live", row->live);
-		emit_double(json, "ns_p50", p50);
-		emit_double(json, "ns_p99", bench_measure_quantile(&row->samples, 0.99));
-		emit_double(json, "x_getppid", p50 / measures.getppid);
-		emit_double(json, "x_floor", p50 / measures.floor);
-		emit_double(json, "x_socket", p50 / measures.socket);
-		emit_close_object(json);
-	}
+	emit_open_array(json, key);
+	for (size_t i = 0; i < bench->note_count; i++)
+		emit_string(json, NULL, bench->notes[i]);
 	emit_close_array(json);
 }
 
-static void bench_report_json_figures(const struct bench *bench, struct emit *json)
-{
-	emit_open_array(json, "figures");
-	for (size_t i = 0; i < bench->figure_count; i++) {
-		const struct bench_figure *figure = &bench->figures[i];
+#undef ROW
+#define ROW struct bench_result
+#define GOAL(...) FIELD_VIA(goal, struct bench_goal, __VA_ARGS__)
 
-		emit_open_object(json, NULL);
-		emit_string(json, "name", figure->name);
-		emit_u64(json, "live", figure->live);
-		emit_double(json, "value", figure->value);
-		emit_string(json, "unit", figure->unit);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
+static const struct field bench_report_result[] = {
+	GOAL("what", TEXT, what),
+	GOAL("live", NUMBER, live),
+	FIELD_OR_NULL("value", DOUBLE, value),
+	GOAL("must", DOUBLE, must),
+	GOAL("aim", DOUBLE, aim),
+	FIELD_OR_NULL("within", NAME, verdict, .names = bench_goals_word),
+	FIELD_END,
+};
 
-static void bench_report_json_goals(struct bench *bench, struct emit *json)
-{
-	emit_open_array(json, "goals");
-	for (size_t i = 0; i < bench_goals_count; i++) {
-		const struct bench_goal *goal = &bench_goals[i];
-		double value = bench_goals_value(bench, goal);
-		enum bench_goals_verdict verdict = bench_goals_judge(goal, value);
+#undef ROW
+#define ROW struct bench
 
-		if (!bench_goals_is_wanted(bench, goal))
-			continue;
-		emit_open_object(json, NULL);
-		emit_string(json, "what", goal->what);
-		emit_u64(json, "live", goal->live);
-		emit_double(json, "value", value);
-		emit_double(json, "must", goal->must);
-		emit_double(json, "aim", goal->aim);
-		emit_string(json, "within", verdict ? bench_goals_word(verdict) : NULL);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
+static const struct field bench_report_members[] = {
+	FIELD_STRUCT("machine", machine, bench_machine_fields),
+	FIELD_CODED("notes", bench_report_put_notes),
+	FIELD_ARRAY("rows", rows, row_count, bench_report_row),
+	FIELD_ARRAY("figures", figures, figure_count, bench_report_figure),
+	FIELD_ARRAY("goals", results, result_count, bench_report_result),
+	FIELD_END,
+};
 
 void bench_report_json(struct bench *bench, FILE *out)
 {
 	struct emit json = EMIT_INIT(out);
-	struct bench_machine machine;
 
-	bench_machine_look(&machine);
-	emit_open_object(&json, NULL);
-	emit_string(&json, "schema", "ttmem.bench/1");
-	emit_u64(&json, "time_ns", clock_ns(CLOCK_REALTIME));
-	bench_machine_json(&machine, &json);
-	emit_open_array(&json, "notes");
-	for (size_t i = 0; i < bench->note_count; i++)
-		emit_string(&json, NULL, bench->notes[i]);
-	emit_close_array(&json);
-	bench_report_json_rows(bench, &json);
-	bench_report_json_figures(bench, &json);
-	bench_report_json_goals(bench, &json);
+	bench_report_finish(bench);
+	document_open(&json, "ttmem.bench/1", clock_ns(CLOCK_REALTIME));
+	fields_put(&json, bench_report_members, bench);
 	emit_close_object(&json);
 	emit_end(&json);
 }

@@ -16,11 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/bench/bench-machine.h"
+
+struct bench_goal;
+
 #define BENCH_ROUNDS 31u
 #define BENCH_ROUNDS_QUICK 15u
 #define BENCH_ROWS_MAX 48u
 #define BENCH_FIGURES_MAX 32u
 #define BENCH_NOTES_MAX 16u
+#define BENCH_RESULTS_MAX 64u
 #define BENCH_SAMPLE_EVERY 64u
 
 #define BENCH_MESH 32u
@@ -49,6 +54,10 @@ struct bench_row {
 	uint64_t live;               /* live buffers on each device meanwhile; 0 = does not apply */
 	struct bench_series means;   /* ns per event, one for each batch */
 	struct bench_series samples; /* ns of single events */
+
+	/* For the report; NAN = there is none: */
+	double p50, p99;
+	double x_getppid, x_floor, x_socket; /* p50 / theirs */
 };
 
 /* A result other than a time. */
@@ -57,6 +66,13 @@ struct bench_figure {
 	uint64_t live;
 	double value;
 	const char *unit;
+};
+
+/* How a goal was met. */
+struct bench_result {
+	const struct bench_goal *goal;
+	double value;     /* NAN = not measured */
+	uint32_t verdict; /* enum bench_goals_verdict */
 };
 
 struct bench {
@@ -73,6 +89,11 @@ struct bench {
 	size_t figure_count;
 	char notes[BENCH_NOTES_MAX][160];
 	size_t note_count;
+
+	/* For the report, too: */
+	struct bench_machine machine;
+	struct bench_result results[BENCH_RESULTS_MAX];
+	size_t result_count;
 };
 
 /* One set of rows. A part that cannot be measured explains it in a note and leaves its rows out. */
