@@ -7,6 +7,7 @@
 
 #include "answers/answers.h"
 #include "answers/document.h"
+#include "answers/memory-rows.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
@@ -141,42 +142,25 @@ static bool ps_wants_process(const struct ps *ps, const struct snapshot_process 
 	return !process->untracked && filter_wants_pid(&ps->query.filter, process->id.pid);
 }
 
-static void ps_csv_memory(const struct snapshot_process *process, const struct snapshot_part *part,
-			  uint32_t type)
-{
-	const struct snapshot_memory *memory = &part->memory[type];
-
-	printf("%" PRIu32 ",", process->id.pid);
-	text_put_csv(stdout, process->user);
-	putchar(',');
-	text_put_csv(stdout, process->comm);
-	printf(",%d,%" PRIu32 ",", process->alive, part->device);
-	if (part->facts.unique_id)
-		printf("0x%" PRIx64, part->facts.unique_id);
-	printf(",%s,%" PRIu64 ",", types_name(type), memory->used);
-	if (snapshot_is_occupied(&memory->occupied, memory->buffers, memory->used))
-		printf("%" PRIu64, memory->occupied.bytes);
-	printf(",%" PRIu64 ",", memory->buffers);
-	if (!memory->peak_is_unknown)
-		printf("%" PRIu64, memory->peak);
-	printf(",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-	       document_bound(memory->bound), memory->allocs, memory->frees, memory->unknown_frees,
-	       memory->double_frees, memory->last_ns);
-}
-
 static void ps_csv(const struct ps *ps, const struct snapshot *snapshot)
 {
-	puts("pid,user,comm,alive,device,device_uid,type,used,occupied,buffers,peak,bound,allocs,"
-	     "frees,unknown_frees,double_frees,last_ns");
+	struct fields_view view;
+
+	fields_choose(&view, memory_fields, MEMORY_OF_PROCESS);
+	puts(MEMORY_OF_PROCESS);
 	for (size_t i = 0; i < snapshot->process_count && !output_is_broken(); i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
+		struct memory_row row = {.process = process, .user = process->user};
 
 		for (size_t k = 0; ps_wants_process(ps, process) && k < process->part_count; k++) {
-			if (!ps_wants(ps, snapshot, &process->parts[k]))
-				continue;
-			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-				if (!ps_is_idle(&process->parts[k].memory[type]))
-					ps_csv_memory(process, &process->parts[k], type);
+			const struct snapshot_part *part = &process->parts[k];
+
+			row.device = part->device;
+			row.uid = part->facts.unique_id;
+			for (row.type = 0; row.type < BOOK_TYPES; row.type++) {
+				if (ps_wants(ps, snapshot, part) &&
+				    !ps_is_idle(&part->memory[row.type]))
+					memory_put_csv(stdout, &view, row, &part->memory[row.type]);
 			}
 		}
 	}

@@ -4,10 +4,8 @@
 
 #include <inttypes.h>
 
-#include "answers/document.h"
 #include "base/bits.h"
 #include "base/table.h"
-#include "base/text.h"
 #include "cli/smi/smi-picture.h"
 #include "cli/smi/smi.h"
 #include "model/by-user.h"
@@ -45,26 +43,5 @@ void smi_users(const struct smi_picture *picture, const struct by_user *list, st
 		smi_users_amount(picture, table, row, TYPES_DRAM);
 		smi_users_amount(picture, table, row, TYPES_L1);
 		table_format(table, "%" PRIu64, by_user_amount(row, AMOUNT_ALL).buffers);
-	}
-}
-
-void smi_users_csv(FILE *out, const struct snapshot *snapshot, const struct by_user *list)
-{
-	fputs("time_ns,user,user_id,processes,device,uid,type,used,buffers,bound\n", out);
-	for (size_t i = 0; i < list->count; i++) {
-		const struct by_user_row *row = &list->rows[i];
-		const struct snapshot_device *device = &snapshot->devices[row->device];
-
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			fprintf(out, "%" PRIu64 ",", snapshot->time_ns);
-			text_put_csv(out, row->user);
-			fprintf(out, ",%" PRIu32 ",%zu,%" PRIu32 ",", row->user_id, row->processes,
-				device->device);
-			if (device->unique_id)
-				fprintf(out, "0x%" PRIx64, device->unique_id);
-			fprintf(out, ",%s,%" PRIu64 ",%" PRIu64 ",%s\n", types_name(type),
-				row->memory[type].used, row->memory[type].buffers,
-				document_bound(row->memory[type].bound));
-		}
 	}
 }
