@@ -421,7 +421,7 @@ def test_no_such_process(world):
 
 def advice():
     """Every command that a text of ours tells to type, as words: those in quotes, in all sources."""
-    for path in sorted((ROOT / "src").rglob("*.c")):
+    for path in sorted(path for path in (ROOT / "src").rglob("*.c") if not path.name.endswith("-test.c")):
         # Strings that follow each other are one.
         text = re.sub(r'"\s*\n\s*"', "", path.read_text())
         for command in re.findall(r'\\"(ttmem [a-z][^"\\]*)\\"', text):

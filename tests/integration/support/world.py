@@ -139,7 +139,7 @@ class World:
         self.players.append(player)
         if show:
             self.show(player.pid)
-        player.play(*lines)
+        player.play(*(lines or ["ready"]))  # until it runs, its libraries may not be there
         return player
 
     def adopt(self, process):
