@@ -292,10 +292,8 @@ int mapped_file_all(struct process_id id, mapped_file_fn *fn, void *context)
 		return r;
 	more = mapped_process_program(&process, last);
 	maps = more ? small_file_stream(process.folder, "maps") : NULL;
-	for (uint32_t i = 0; maps && more && i < MAPPED_FILE_MAPS_MAX; i++) {
-		if (getline(&line, &size, maps) <= 0)
-			break;
+	for (uint32_t i = 0;
+	     maps && more && i < MAPPED_FILE_MAPS_MAX && getline(&line, &size, maps) > 0; i++)
 		more = mapped_process_line(&process, line, last);
-	}
 	return 0;
 }

@@ -43,6 +43,14 @@ UNIT(a_body_comes_whole_whatever_the_pieces)
 	assert(read_pieces(OK "Content-Length: 0\r\n\r\n", 100, "") == HTTP_COMPLETE);
 }
 
+UNIT(sizes_of_chunks_are_hexadecimal)
+{
+	static const char text[] = OK "Transfer-Encoding: chunked\r\n\r\n"
+				      "1a\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n";
+
+	assert(read_pieces(text, 7, "abcdefghijklmnopqrstuvwxyz") == HTTP_COMPLETE);
+}
+
 UNIT(a_refusal_has_a_status_and_a_text)
 {
 	const char *text = "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone";
