@@ -23,8 +23,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
-#include "cli/growth-recall.h"
-#include "cli/growth-trend.h"
+#include "cli/growth-daemon.h"
 #include "model/query.h"
 #include "model/sites/site-rows.h"
 #include "model/snapshot.h"
@@ -228,10 +227,10 @@ static int growth_watch(struct session *session, struct growth *growth,
 	if (r == 0 && *ret_snapshot)
 		r = growth_recall(growth, *ret_snapshot, NULL);
 	if (r == 0 && *ret_snapshot && !is_recorded)
-		r = growth_recall_ask(session_remote(session), *ret_snapshot, growth);
+		r = growth_daemon_recall(session_remote(session), *ret_snapshot, growth);
 	growth_finish(growth, seconds > 0);
 	if (r == 0 && *ret_snapshot && !is_recorded)
-		r = growth_trend_ask(session_remote(session), *ret_snapshot, growth);
+		r = growth_daemon_trends(session_remote(session), *ret_snapshot, growth);
 	if (r == 0 && *ret_snapshot) {
 		asked_for_check(asked, session, *ret_snapshot);
 		asked_for_note_untracked(asked, *ret_snapshot);

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "answers/series.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "cli/common/daemon-pages.h"
 #include "cli/top-command.h"
 #include "model/amount.h"
@@ -59,54 +59,38 @@ static struct top_chart *top_charts_get(struct top_charts *self, const struct se
 	return chart;
 }
 
-static struct series_key top_charts_key(const struct top_charts *self, const json_t *row)
+static struct series_key top_charts_key(const struct top_charts *self, const struct series_row *row)
 {
-	const char *uid = daemon_pages_text(row, "uid");
-	struct snapshot_device device = {
-		.device = (uint32_t)daemon_pages_number(row, "device"),
-	};
+	const struct snapshot_device device = {.device = row->device, .unique_id = row->device_uid};
 
-	if (self->process)
-		return *self->process;
-	if (uid && text_parse_u64(uid, &device.unique_id) < 0)
-		device.unique_id = 0;
-	return model_device_key(&device);
+	return self->process ? *self->process : model_device_key(&device);
 }
 
 static void top_charts_point(const struct top_charts *self, struct top_chart *chart,
-			     enum series_line line, const json_t *point)
+			     enum series_line line, const struct series_point *point)
 {
-	json_int_t time = json_integer_value(json_array_get(point, 0));
-	json_int_t used = json_integer_value(json_array_get(point, 1));
-	uint64_t at;
+	uint64_t at = (point->time_ns - self->from_ns) / NS_PER_S;
 
-	if (time < 0 || (uint64_t)time < self->from_ns || used < 0)
-		return;
-	at = ((uint64_t)time - self->from_ns) / NS_PER_S;
-	if (at >= TOP_CHARTS_POINTS)
+	if (point->time_ns < self->from_ns || at >= TOP_CHARTS_POINTS)
 		return;
 	chart->has[at] = true;
-	chart->values[at][line] = merge_add(chart->values[at][line], (uint64_t)used);
+	chart->values[at][line] = merge_add(chart->values[at][line], point->used);
 }
 
-static int top_charts_row(void *context, const json_t *row)
+static int top_charts_row(void *context, const void *series)
 {
 	struct top_charts *self = context;
-	const char *name = daemon_pages_text(row, "type");
+	const struct series_row *row = series;
 	struct series_key key = top_charts_key(self, row);
-	const json_t *points = json_object_get(row, "points");
+	uint32_t type = types_folded(row->type);
 	struct top_chart *chart;
-	uint32_t type;
 
-	if (!name || types_parse(name, &type) < 0)
-		return 0;
-	type = types_folded(type);
 	if (type != TYPES_DRAM && type != TYPES_L1)
 		return 0;
 	chart = top_charts_get(self, &key);
-	for (size_t i = 0; chart && i < json_array_size(points); i++)
+	for (size_t i = 0; chart && i < row->point_count; i++)
 		top_charts_point(self, chart, type == TYPES_DRAM ? SERIES_DRAM : SERIES_L1,
-				 json_array_get(points, i));
+				 &row->points[i]);
 	return 0;
 }
 
@@ -121,7 +105,7 @@ static int top_charts_ask(struct top_charts *self, struct daemon_client *remote,
 			  .step_ms = 1000},
 	};
 
-	return daemon_pages_rows(remote, &query, top_charts_row, self, NULL);
+	return daemon_pages_each(remote, &query, top_charts_row, self, NULL);
 }
 
 /* Those that hold the most; a pid may have been another process's before. */
