@@ -4,7 +4,6 @@
 
 #include "answers/buffers.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,21 +21,6 @@
 struct buffers_answer {
 	const struct snapshot *snapshot;
 	struct document_stacks **stacks;
-};
-
-struct buffers_groups {
-	const struct snapshot *snapshot;
-	enum group_kind kind;
-	const struct group_list *list;
-	char *key; /* room for one */
-};
-
-/* What a group has that is of one call site. */
-struct buffers_site {
-	uint32_t type;
-	const char *calls;
-	struct call_stack stack;
-	struct site_names names;
 };
 
 /* What comes from the stack: "calls", "stack" and "site". */
@@ -264,102 +248,102 @@ static const struct field buffers_site_fields[] = {
 	FIELD_END,
 };
 
-static void buffers_put_site(struct emit *json, const char *key, const void *context)
-{
-	const struct buffers_group *group = context;
-	char calls[BUFFERS_KEY];
-	struct call_stack_room room;
-	struct buffers_site row;
-
-	(void)key;
-	if (!group->is_site)
-		return;
-	row = (struct buffers_site){
-		.type = group->site->type,
-		.calls = group->site->stack ? stack_calls(group->site->stack, calls, sizeof(calls))
-					    : NULL,
-		.stack = call_stack_of(group->site->stack, &room),
-		.names = site_names_of(group->names,
-				       bits_min(group->site->names, GROUP_NAMES_LISTED),
-				       group->site->names),
-	};
-	fields_put(json, buffers_site_fields, &row);
-}
-
 #undef ROW
 #define ROW struct buffers_group
-#define SITE(...) FIELD_VIA(site, struct call_site, __VA_ARGS__)
 
 const struct field buffers_group_fields[] = {
 	FIELD_OR_NULL("key", TEXT, key, .people = buffers_group_shown,
 		      .column = {"KEY", .cut = true, .below = true, .order = 1, .least = 40}),
-	FIELD_CODED("site", buffers_put_site, .fields = buffers_site_fields,
-		    .absent = FIELD_ELSEWHERE),
-	SITE("bytes", BYTES, bytes, .column = {"BYTES", true}),
-	SITE("buffers", NUMBER, buffers, .column = {"BUFFERS", true}),
-	SITE("oldest_ns", TIME, oldest_ns),
+	FIELD_MORE_OF(site, buffers_site_fields, .known = FIELD_KNOWN(is_site),
+		      .absent = FIELD_NOTHING),
+	FIELD("bytes", BYTES, bytes, .column = {"BYTES", true}),
+	FIELD("buffers", NUMBER, buffers, .column = {"BUFFERS", true}),
+	FIELD("oldest_ns", TIME, oldest_ns),
 	FIELD("age", SPAN, age_ns, .absent = FIELD_COLUMN, .column = {"OLDEST", true}),
-	SITE("type", NAME, type, .names = types_name, .absent = FIELD_COLUMN),
-	PROCESS("pid", SHORT, id.pid, .absent = FIELD_COLUMN),
-	PROCESS("comm", TEXT, comm, .absent = FIELD_COLUMN),
+	FIELD("type", NAME, site.type, .names = types_name, .absent = FIELD_COLUMN),
+	FIELD("pid", SHORT, pid, .absent = FIELD_COLUMN),
+	FIELD("comm", TEXT, comm, .absent = FIELD_COLUMN),
 	FIELD_END,
 };
 
-struct buffers_group buffers_group_of(const struct snapshot *snapshot, enum group_kind kind,
-				      const struct group_list *list, size_t at, char *key)
+struct buffers_groups buffers_groups_of(const struct snapshot *snapshot, enum group_kind kind,
+					const struct group_list *list,
+					struct buffers_group_room *room)
 {
-	const struct call_site *site = &list->groups[at];
-
-	return (struct buffers_group){
-		.site = site,
-		.names = list->names + site->first_name,
-		.key = group_key(snapshot, kind, site, key, BUFFERS_KEY),
-		.age_ns = snapshot->time_ns - bits_min(snapshot->time_ns, site->oldest_ns),
-		.is_site = kind == GROUP_SITE,
+	return (struct buffers_groups){
+		.list = list,
+		.count = list->count,
+		.snapshot = snapshot,
+		.kind = kind,
+		.room = room,
 	};
+}
+
+static struct buffers_site buffers_site_of(const struct group_list *list,
+					   const struct call_site *site,
+					   struct buffers_group_room *room)
+{
+	return (struct buffers_site){
+		.type = site->type,
+		.calls = site->stack ? stack_calls(site->stack, room->calls, sizeof(room->calls))
+				     : NULL,
+		.stack = call_stack_of(site->stack, &room->stack),
+		.names = site_names_of(list->names + site->first_name,
+				       bits_min(site->names, GROUP_NAMES_LISTED), site->names),
+	};
+}
+
+const struct buffers_group *buffers_groups_at(const struct buffers_groups *groups, size_t at,
+					      struct buffers_group_room *room)
+{
+	const struct snapshot *snapshot = groups->snapshot;
+	const struct call_site *site;
+
+	if (!groups->list)
+		return &groups->rows[at];
+	site = &groups->list->groups[at];
+	room->group = (struct buffers_group){
+		.key = group_key(snapshot, groups->kind, site, room->key, sizeof(room->key)),
+		.bytes = site->bytes,
+		.buffers = site->buffers,
+		.oldest_ns = site->oldest_ns,
+		.age_ns = snapshot->time_ns - bits_min(snapshot->time_ns, site->oldest_ns),
+		.is_site = groups->kind == GROUP_SITE,
+	};
+	if (room->group.is_site)
+		room->group.site = buffers_site_of(groups->list, site, room);
+	return &room->group;
 }
 
 static const void *buffers_each_group(const void *context, size_t *at, void *room)
 {
 	const struct buffers_groups *groups = context;
-	struct buffers_group *row = room;
 
-	static_assert(sizeof(*row) <= FIELDS_ROOM, "room for a group");
-	if (*at >= groups->list->count)
-		return NULL;
-	*row = buffers_group_of(groups->snapshot, groups->kind, groups->list, (*at)++, groups->key);
-	return row;
+	(void)room; /* too small */
+	return *at < groups->count ? buffers_groups_at(groups, (*at)++, groups->room) : NULL;
 }
 
 #undef ROW
 #define ROW struct buffers_groups
 
-static const struct field buffers_groups_members[] = {
-	FIELD_MADE("groups", buffers_each_group, buffers_group_fields),
+const struct field buffers_groups_fields[] = {
+	FIELD_ARRAY_AT("groups", EACH, rows, count, .each = buffers_each_group,
+		       .fields = buffers_group_fields),
 	FIELD_END,
 };
 
 const struct document buffers_groups_document = {
 	.schema = "ttmem.buffers/1",
 	.title = "ttmem buffers --by --json: groups of live buffers",
-	.members = buffers_groups_members,
+	.members = buffers_groups_fields,
 	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
 };
-
-void buffers_put_group_rows(struct emit *json, const struct snapshot *snapshot,
-			    enum group_kind kind, const struct group_list *list)
-{
-	char key[BUFFERS_KEY];
-	const struct buffers_groups groups = {snapshot, kind, list, key};
-
-	fields_put(json, buffers_groups_members, &groups);
-}
 
 void buffers_put_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 			const struct group_list *list)
 {
-	char key[BUFFERS_KEY];
-	const struct buffers_groups groups = {snapshot, kind, list, key};
+	struct buffers_group_room room;
+	const struct buffers_groups groups = buffers_groups_of(snapshot, kind, list, &room);
 
 	document_put(json, &buffers_groups_document, snapshot, &groups);
 }

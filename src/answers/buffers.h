@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answers/call-stack.h"
 #include "answers/fields.h"
+#include "answers/sites.h"
 #include "model/sites/group.h"
 
 struct document;
@@ -46,28 +48,57 @@ void buffers_put_row(struct emit *json, const struct snapshot *snapshot,
 extern const struct document buffers_document, buffers_groups_document;
 void buffers_put(struct emit *json, const struct snapshot *snapshot);
 
-/* A group of a list, with the key that scripts compare. */
+/* What a group has that is of one call site. */
+struct buffers_site {
+	uint32_t type;
+	const char *calls;       /* NULL = no stack */
+	struct call_stack stack; /* only its site */
+	struct site_names names;
+};
+
 struct buffers_group {
-	const struct call_site *site;
-	const struct snapshot_process *process; /* if its sites are per process */
-	const struct call_site *names;          /* its largest */
-	const char *key;                        /* NULL = its buffers have none */
-	const char *shown;                      /* what people read instead; NULL = the key */
-	uint64_t age_ns;                        /* of the oldest */
+	const char *key;   /* that scripts compare; NULL = its buffers have none */
+	const char *shown; /* what people read instead; NULL = the key */
+	uint64_t bytes, buffers, oldest_ns;
+	uint64_t age_ns; /* of the oldest */
+	uint32_t pid;    /* if its sites are per process */
+	const char *comm;
 	bool is_site;
+	struct buffers_site site;
+};
+
+/* A group that is made, and what it points to. */
+#define BUFFERS_KEY 8192u /* a type and a text of the pool */
+struct buffers_group_room {
+	struct buffers_group group;
+	char key[BUFFERS_KEY], calls[BUFFERS_KEY];
+	struct call_stack_room stack;
+};
+
+/* Groups that are made of a list when they are needed; or those of a document. */
+struct buffers_groups {
+	const struct buffers_group *rows;
+	size_t count;
+
+	const struct group_list *list; /* NULL = of a document; the rest is only for a list */
+	const struct snapshot *snapshot;
+	enum group_kind kind;
+	struct buffers_group_room *room; /* to write them */
 };
 
 extern const struct field buffers_group_fields[];
+extern const struct field buffers_groups_fields[]; /* of buffers_groups */
 #define BUFFERS_GROUP_CSV "key,bytes,buffers,oldest_ns"
 #define BUFFERS_GROUP_TABLE "bytes,buffers,age,key" /* the last title is that of the kind */
 
-/* @key: room for the key, at least BUFFERS_KEY bytes. */
-#define BUFFERS_KEY 8192u /* a type and a text of the pool */
-struct buffers_group buffers_group_of(const struct snapshot *snapshot, enum group_kind kind,
-				      const struct group_list *list, size_t at, char *key);
+struct buffers_groups buffers_groups_of(const struct snapshot *snapshot, enum group_kind kind,
+					const struct group_list *list,
+					struct buffers_group_room *room);
 
-/* The document with groups in place of buffers; and its member "groups" alone. */
+/* One of them, which may be in the room. */
+const struct buffers_group *buffers_groups_at(const struct buffers_groups *groups, size_t at,
+					      struct buffers_group_room *room);
+
+/* The document with groups in place of buffers. */
 void buffers_put_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 			const struct group_list *list);
-void buffers_put_group_rows(struct emit *json, const struct snapshot *snapshot,
-			    enum group_kind kind, const struct group_list *list);

@@ -234,6 +234,7 @@ static int fields_take_value(const struct field *field, const json_t *value, cha
 			return 0;
 		}
 		return fields_take_rows(field, value, row, pool);
+	case FIELD_EACH:
 	case FIELD_ROWS:
 	case FIELD_TEXTS:
 	case FIELD_TUPLES:
@@ -252,13 +253,17 @@ static int fields_take_one(const json_t *object, const struct field *field, char
 	const json_t *value = json_object_get(object, field->key);
 	int r;
 
-	if (field->kind == FIELD_ALSO)
-		return fields_take(object, field->fields, row + field->offset, pool);
 	if (field->kind == FIELD_CODE)
 		return field->take ? field->take(object, row + field->offset, pool) : 0;
-	if (field->kind == FIELD_EACH || field->kind == FIELD_RAW ||
+	if ((field->kind == FIELD_EACH && !field->size) || field->kind == FIELD_RAW ||
 	    field->absent >= FIELD_ELSEWHERE || field->via)
 		return 0;
+	if (field->kind == FIELD_ALSO) {
+		if (field->known)
+			*(bool *)(row + field->known - 1) =
+				json_object_get(object, field->fields->key) != NULL;
+		return fields_take(object, field->fields, row + field->offset, pool);
+	}
 	r = fields_take_value(field, value, row, pool);
 	if (field->known)
 		*(bool *)(row + field->known - 1) = fields_is(field, value);

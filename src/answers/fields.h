@@ -47,14 +47,14 @@ enum field_kind {
 	FIELD_OBJECT,  /* a struct with fields of its own */
 	FIELD_POINTER, /* a pointer to one; NULL = no value */
 	FIELD_TYPES, /* an object with one for each type of memory: an array of such structs, or of uint64_t */
-	FIELD_LIST,    /* an array of them, and another member with their number */
-	FIELD_ROWS,    /* likewise a pointer to the first */
-	FIELD_TEXTS,   /* likewise a pointer to the first of texts */
-	FIELD_EACH,    /* a list of structs that each() makes one after the other */
+	FIELD_LIST,  /* an array of them, and another member with their number */
+	FIELD_ROWS,  /* likewise a pointer to the first */
+	FIELD_TEXTS, /* likewise a pointer to the first of texts */
+	FIELD_EACH, /* a list of structs that each() makes one after the other; with a size read as ROWS */
 	FIELD_NUMBERS, /* likewise of uint64_t; without "count" an array of them in the row */
 	FIELD_TUPLES, /* likewise of structs of uint64_t, each of which is written as an array of them */
-	FIELD_RAW,  /* const char *: such a list as JSON; NULL = no value */
-	FIELD_ALSO, /* the fields of a struct in the row, as if its own; none if it is not known */
+	FIELD_RAW, /* const char *: such a list as JSON; NULL = no value */
+	FIELD_ALSO, /* the fields of a struct in the row, as if its own; none if it is not known: the first is */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
 
@@ -208,9 +208,10 @@ struct field {
 	{                                                                     \
 		.key = (KEY), .kind = FIELD_CODE, .put = (PUT), ##__VA_ARGS__ \
 	}
-#define FIELD_MORE_OF(MEMBER, FIELDS)                                                              \
-	{                                                                                          \
-		.key = "", .kind = FIELD_ALSO, .offset = offsetof(ROW, MEMBER), .fields = (FIELDS) \
+#define FIELD_MORE_OF(MEMBER, FIELDS, ...)                                      \
+	{                                                                       \
+		.key = "", .kind = FIELD_ALSO, .offset = offsetof(ROW, MEMBER), \
+		.fields = (FIELDS), ##__VA_ARGS__                               \
 	}
 #define FIELD_MORE(FIELDS, ...) /* of the same row */                            \
 	{                                                                        \

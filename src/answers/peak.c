@@ -1,43 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem.peak/1: what was live at the highest moments. */
+/* ttmem.peak/1. */
 
 #include "answers/peak.h"
 
-#include "answers/buffers.h"
+#include <errno.h>
+#include <stdlib.h>
+
 #include "answers/document.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 #include "model/types.h"
-
-struct peak_per_bank {
-	uint64_t bytes;
-	const char *bound;
-	uint32_t banks; /* 0 = not known */
-};
-
-struct peak_row {
-	const struct snapshot_peak *peak;
-	const struct snapshot_process *process;
-	const struct peak_per_bank *per_bank; /* NULL = not known */
-	uint64_t device_uid, unknown;
-	bool is_ended;
-
-	/* For its groups: */
-	const struct snapshot *snapshot;
-	enum group_kind kind;
-	const struct group_list *list;
-};
-
-static void peak_put_groups(struct emit *json, const char *key, const void *context)
-{
-	const struct peak_row *row = context;
-
-	(void)key;
-	buffers_put_group_rows(json, row->snapshot, row->kind, row->list);
-}
 
 #define ROW struct peak_per_bank
 
@@ -50,82 +25,131 @@ static const struct field peak_per_bank[] = {
 
 #undef ROW
 #define ROW struct peak_row
-#define PEAK(...) FIELD_VIA(peak, struct snapshot_peak, __VA_ARGS__)
-#define PROCESS(...) FIELD_VIA(process, struct snapshot_process, __VA_ARGS__)
-
-static const struct field peak_groups[] = {
-	FIELD_LISTED("groups", buffers_group_fields),
-	FIELD_END,
-};
 
 const struct field peak_fields[] = {
-	PROCESS("pid", SHORT, id.pid, .least = 1),
-	PROCESS("comm", TEXT, comm),
-	PEAK("device", SHORT, device, .most = BOOK_DEVICES - 1),
+	FIELD("pid", SHORT, pid, .least = 1),
+	FIELD("comm", TEXT, comm),
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
 	FIELD_OR_NULL("device_uid", HEX, device_uid),
-	PROCESS("start_ns", TIME, start_ns),
+	FIELD("start_ns", TIME, start_ns),
 	FIELD_OR_NOTHING("ended", BOOL, is_ended),
-	PEAK("type", NAME, type, .names = types_name),
-	PEAK("bytes", BYTES, bytes),
-	PEAK("bound", NAME, bound, .names = document_bound),
-	PEAK("time_ns", TIME, time_ns),
-	PEAK("moment_ns", TIME, moment_ns),
-	PEAK("exact", BOOL, exact),
-	PEAK("known_bytes", BYTES, known),
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD("bytes", BYTES, bytes),
+	FIELD("bound", NAME, bound, .names = document_bound),
+	FIELD("time_ns", TIME, time_ns),
+	FIELD("moment_ns", TIME, moment_ns),
+	FIELD("exact", BOOL, is_exact),
+	FIELD("known_bytes", BYTES, known),
 	FIELD("unknown_bytes", BYTES, unknown),
-	PEAK("buffers", NUMBER, buffers),
-	FIELD_POINTED("per_bank", per_bank, peak_per_bank),
-	FIELD_CODED("groups", peak_put_groups, .fields = peak_groups),
+	FIELD("buffers", NUMBER, buffers),
+	FIELD_STRUCT("per_bank", per_bank, peak_per_bank, .known = FIELD_KNOWN(has_per_bank)),
+	FIELD_MORE_OF(groups, buffers_groups_fields),
 	FIELD_END,
 };
 
 #undef ROW
-#define ROW struct snapshot
+#define ROW struct peak_list
 
-static const struct field peak_members[] = {
-	FIELD_LISTED("peaks", peak_fields),
+const struct field peak_list_fields[] = {
+	FIELD_ARRAY_AT("peaks", ROWS, rows, count, .fields = peak_fields),
 	FIELD_END,
 };
 
 const struct document peak_document = {
 	.schema = "ttmem.peak/1",
 	.title = "ttmem peak --json: what was live at the highest moments",
-	.members = peak_members,
+	.members = peak_list_fields,
 	.has = DOCUMENT_FROM | DOCUMENT_LIST,
 };
 
-/* How many banks the memory of a peak has; 0 = not known. */
-static uint32_t peak_banks(const struct snapshot_process *process, const struct snapshot_peak *peak)
+static struct peak_per_bank peak_per_bank_of(const struct snapshot_process *process,
+					     const struct snapshot_peak *peak)
 {
-	for (size_t i = 0; i < process->part_count; i++) {
+	struct peak_per_bank row = {
+		.bytes = peak->per_bank.bytes,
+		.bound = peak->per_bank.is_all ? "exact" : "at_least",
+	};
+
+	if (!peak->per_bank.is_known)
+		return (struct peak_per_bank){.bytes = 0};
+	for (size_t i = 0; i < process->part_count && !row.banks; i++) {
 		if (process->parts[i].device == peak->device)
-			return process->parts[i].facts.windows[peak->type].banks;
+			row.banks = process->parts[i].facts.windows[peak->type].banks;
 	}
+	return row;
+}
+
+static int peak_row_of(const struct snapshot *snapshot, const struct snapshot_peak *peak,
+		       enum group_kind kind, struct group_list *ret_groups,
+		       struct buffers_group_room *room, struct peak_row *ret_row)
+{
+	const struct snapshot_process *process = &snapshot->processes[peak->process];
+	int r = group_peak(snapshot, peak, kind, ret_groups);
+
+	if (r < 0)
+		return r;
+	*ret_row = (struct peak_row){
+		.pid = process->id.pid,
+		.comm = process->comm,
+		.device = peak->device,
+		.device_uid = snapshot_part_uid(snapshot, peak->process, peak->device),
+		.start_ns = process->start_ns,
+		.is_ended = !process->alive,
+		.type = peak->type,
+		.bytes = peak->bytes,
+		.bound = peak->bound,
+		.time_ns = peak->time_ns,
+		.moment_ns = peak->moment_ns,
+		.is_exact = peak->exact,
+		.known = peak->known,
+		.unknown = snapshot_peak_unknown(peak),
+		.buffers = peak->buffers,
+		.has_per_bank = peak->per_bank.is_known,
+		.per_bank = peak_per_bank_of(process, peak),
+		.groups = buffers_groups_of(snapshot, kind, ret_groups, room),
+	};
 	return 0;
+}
+
+int peak_list_of(const struct snapshot *snapshot, enum group_kind kind, struct peak_list *ret_list)
+{
+	CLEANUP(peak_list_deinit)
+	struct peak_list list = {
+		.rows = calloc(snapshot->peak_count + 1, sizeof(*list.rows)),
+		.lists = calloc(snapshot->peak_count + 1, sizeof(*list.lists)),
+		.room = malloc(sizeof(*list.room)),
+	};
+	int r = list.rows && list.lists && list.room ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++) {
+		r = peak_row_of(snapshot, &snapshot->peaks[i], kind, &list.lists[i], list.room,
+				&list.rows[i]);
+		list.list_count++;
+		list.count++;
+	}
+	if (r == 0) {
+		*ret_list = list;
+		list = PEAK_LIST_NULL;
+	}
+	return r;
+}
+
+void peak_list_deinit(struct peak_list *list)
+{
+	for (size_t i = 0; i < list->list_count; i++)
+		group_list_deinit(&list->lists[i]);
+	free(list->lists);
+	free(list->rows);
+	free(list->room);
 }
 
 int peak_put_row(struct emit *json, const char *key, const struct snapshot *snapshot,
 		 const struct snapshot_peak *peak, enum group_kind kind)
 {
-	const struct snapshot_process *process = &snapshot->processes[peak->process];
-	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
-	const struct peak_per_bank per_bank = {
-		.bytes = peak->per_bank.bytes,
-		.bound = peak->per_bank.is_all ? "exact" : "at_least",
-		.banks = peak_banks(process, peak),
-	};
-	const struct peak_row row = {
-		.peak = peak,
-		.process = process,
-		.per_bank = peak->per_bank.is_known ? &per_bank : NULL,
-		.device_uid = snapshot_part_uid(snapshot, peak->process, peak->device),
-		.unknown = snapshot_peak_unknown(peak),
-		.is_ended = !process->alive,
-		.snapshot = snapshot,
-		.kind = kind,
-		.list = &list,
-	};
-	int r = group_peak(snapshot, peak, kind, &list);
+	CLEANUP(group_list_deinit) struct group_list groups = GROUP_LIST_NULL;
+	struct buffers_group_room room;
+	struct peak_row row;
+	int r = peak_row_of(snapshot, peak, kind, &groups, &room, &row);
 
 	if (r < 0)
 		return r;
@@ -137,14 +161,10 @@ int peak_put_row(struct emit *json, const char *key, const struct snapshot *snap
 
 int peak_put(struct emit *json, const struct snapshot *snapshot, enum group_kind kind)
 {
-	int r = 0;
+	CLEANUP(peak_list_deinit) struct peak_list list = PEAK_LIST_NULL;
+	int r = peak_list_of(snapshot, kind, &list);
 
-	document_begin(json, &peak_document, snapshot);
-	emit_open_array(json, "peaks");
-	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++)
-		r = peak_put_row(json, NULL, snapshot, &snapshot->peaks[i], kind);
-	emit_close_array(json);
-	document_list_end(json, snapshot->exact);
-	document_close(json, snapshot);
+	if (r == 0)
+		document_put(json, &peak_document, snapshot, &list);
 	return r;
 }

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* ttmem.peak/1: what was live at the highest moments. */
+/*
+ * ttmem.peak/1: what was live at the highest moments. A row is made from a snapshot's peak, or from the JSON of
+ * the daemon or of a report.
+ */
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "answers/buffers.h"
 #include "answers/fields.h"
 #include "model/sites/group.h"
 
@@ -11,8 +19,40 @@ struct emit;
 struct snapshot;
 struct snapshot_peak;
 
-extern const struct document peak_document;
-extern const struct field peak_fields[]; /* of a row */
+struct peak_per_bank {
+	uint64_t bytes;
+	const char *bound;
+	uint32_t banks; /* 0 = not known */
+};
+
+struct peak_row {
+	uint32_t pid, device, type, bound;
+	const char *comm;
+	uint64_t device_uid, start_ns, bytes, time_ns, moment_ns, known, unknown, buffers;
+	bool is_ended, is_exact, has_per_bank;
+	struct peak_per_bank per_bank;
+	struct buffers_groups groups;
+};
+
+struct peak_list {
+	struct peak_row *rows;
+	size_t count;
+
+	/* Of a snapshot's: */
+	struct group_list *lists;
+	size_t list_count;
+	struct buffers_group_room *room;
+};
+
+#define PEAK_LIST_NULL ((struct peak_list){.rows = NULL})
+
+extern const struct document peak_document; /* its row: a peak_list */
+extern const struct field peak_fields[];
+extern const struct field peak_list_fields[]; /* "peaks", which reading puts into a pool */
+
+/* All peaks of a snapshot, which the list points into. 0 or -ENOMEM. */
+int peak_list_of(const struct snapshot *snapshot, enum group_kind kind, struct peak_list *ret_list);
+void peak_list_deinit(struct peak_list *list);
 
 /* The document; and one of its rows. 0 or -ENOMEM. */
 int peak_put(struct emit *json, const struct snapshot *snapshot, enum group_kind kind);

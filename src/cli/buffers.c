@@ -117,16 +117,14 @@ static void buffers_csv_groups(const struct buffers *buffers, const struct snaps
 			       const struct group_list *list)
 {
 	struct fields_view view;
-	char key[BUFFERS_KEY];
+	struct buffers_group_room room;
+	const struct buffers_groups groups =
+		buffers_groups_of(snapshot, buffers->query.by, list, &room);
 
 	fields_choose(&view, buffers_group_fields, BUFFERS_GROUP_CSV);
 	puts(BUFFERS_GROUP_CSV);
-	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
-		const struct buffers_group group =
-			buffers_group_of(snapshot, buffers->query.by, list, i, key);
-
-		fields_csv_row(stdout, &view, &group);
-	}
+	for (size_t i = 0; i < list->count && !output_is_broken(); i++)
+		fields_csv_row(stdout, &view, buffers_groups_at(&groups, i, &room));
 }
 
 static void buffers_print_groups(const struct buffers *buffers, const struct snapshot *snapshot,
@@ -140,7 +138,10 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 	};
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
 	bool sites = buffers->query.by == GROUP_SITE;
-	char key[BUFFERS_KEY], text[BUFFERS_KEY];
+	struct buffers_group_room room;
+	const struct buffers_groups groups =
+		buffers_groups_of(snapshot, buffers->query.by, list, &room);
+	char text[BUFFERS_KEY];
 	struct fields_view view;
 	struct table table;
 
@@ -151,18 +152,18 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 		site_rows_add_stack(&rows, list->groups[i].stack);
 	site_rows_finish(&rows);
 	for (size_t i = 0; i < list->count && !output_is_broken(); i++) {
-		struct buffers_group group =
-			buffers_group_of(snapshot, buffers->query.by, list, i, key);
+		const struct call_site *site = &list->groups[i];
+		struct buffers_group group = *buffers_groups_at(&groups, i, &room);
 
 		if (sites)
-			group.shown = buffers_site(group.site, site_rows_text(&rows, i), text,
-						   sizeof(text));
+			group.shown =
+				buffers_site(site, site_rows_text(&rows, i), text, sizeof(text));
 		fields_table_row(&table, &view, &group);
 		if (sites && buffers->stacks)
-			session_print_stack(table_lines(&table), group.site->stack, BUFFERS_INDENT);
+			session_print_stack(table_lines(&table), site->stack, BUFFERS_INDENT);
 		if (sites)
-			session_print_names(table_lines(&table), group.names, group.site->names,
-					    group.site->names, BUFFERS_INDENT);
+			session_print_names(table_lines(&table), list->names + site->first_name,
+					    site->names, site->names, BUFFERS_INDENT);
 	}
 	table_end(&table);
 	session_find_tip(&rows);

@@ -6,10 +6,8 @@
  */
 
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "answers/answers.h"
 #include "answers/document.h"
@@ -18,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
-#include "base/text.h"
+#include "base/pool.h"
 #include "cli/common/asked-for.h"
 #include "cli/common/command.h"
 #include "cli/common/daemon-pages.h"
@@ -43,89 +41,76 @@ struct peak {
 };
 
 /* The same book at the same peak; times are converted anew by every reading. */
-static bool peak_is_same(const json_t *a, const json_t *b)
+static bool peak_is_same(const struct peak_row *a, const struct peak_row *b)
 {
-	uint64_t then = daemon_pages_number(a, "time_ns"), now = daemon_pages_number(b, "time_ns");
-	const char *x = daemon_pages_text(a, "type"), *y = daemon_pages_text(b, "type");
-
-	return daemon_pages_number(a, "pid") == daemon_pages_number(b, "pid") &&
-	       daemon_pages_number(a, "device") == daemon_pages_number(b, "device") &&
-	       daemon_pages_number(a, "bytes") == daemon_pages_number(b, "bytes") && x && y &&
-	       strcmp(x, y) == 0 && bits_max(then, now) - bits_min(then, now) < NS_PER_S;
-}
-
-/* Without memory for it, it stays as it is. */
-static void peak_replace(json_t *peaks, size_t index, json_t *kept)
-{
-	const json_t *own = json_array_get(peaks, index);
-	json_t *bound = json_object_get(own, "bound"), *per_bank = json_object_get(own, "per_bank");
-
-	/* Only who has read the book knows what went unrecorded. */
-	(void)json_object_set(kept, "bound", bound);
-	if (daemon_pages_number(per_bank, "bytes") >=
-	    daemon_pages_number(json_object_get(kept, "per_bank"), "bytes"))
-		(void)json_object_set(kept, "per_bank", per_bank);
-	if (!json_is_string(bound) || strcmp(json_string_value(bound), "exact") != 0)
-		(void)json_object_set_new(kept, "exact", json_false());
-	(void)json_array_set(peaks, index, kept);
+	return a->pid == b->pid && a->device == b->device && a->bytes == b->bytes &&
+	       a->type == b->type &&
+	       bits_max(a->time_ns, b->time_ns) - bits_min(a->time_ns, b->time_ns) < NS_PER_S;
 }
 
 /* Of a living process only what its book has forgotten is of interest. */
-static void peak_add(json_t *peaks, json_t *kept)
+static void peak_add(struct peak_list *peaks, const struct peak_row *kept)
 {
-	bool ended = json_is_true(json_object_get(kept, "ended"));
+	for (size_t i = 0; i < peaks->count; i++) {
+		struct peak_row *row = &peaks->rows[i];
+		const struct peak_row own = *row;
 
-	for (size_t i = 0; i < json_array_size(peaks); i++) {
-		json_t *own = json_array_get(peaks, i);
-
-		if (!peak_is_same(own, kept))
+		if (!peak_is_same(row, kept))
 			continue;
-		if (daemon_pages_number(own, "known_bytes") <
-		    daemon_pages_number(kept, "known_bytes"))
-			peak_replace(peaks, i, kept);
+		if (row->known >= kept->known)
+			return;
+		*row = *kept;
+		/* Only who has read the book knows what went unrecorded. */
+		row->bound = own.bound;
+		row->is_exact &= own.bound == SNAPSHOT_EXACT;
+		if (own.per_bank.bytes >= kept->per_bank.bytes) {
+			row->has_per_bank = own.has_per_bank;
+			row->per_bank = own.per_bank;
+		}
 		return;
 	}
-	if (ended)
-		(void)json_array_append(peaks, kept); /* without memory it is missing */
+	if (kept->is_ended)
+		peaks->rows[peaks->count++] = *kept;
 }
 
 /* Whether a row of the daemon is asked for. */
-static bool peak_wants(const struct peak *peak, const json_t *row)
+static bool peak_wants(const struct peak *peak, const struct peak_row *row)
 {
 	const struct filter *filter = &peak->request.filter;
-	const char *uid = daemon_pages_text(row, "device_uid");
-	const char *type = daemon_pages_text(row, "type");
-	uint64_t id = 0;
 
-	if (json_is_true(json_object_get(row, "ended")) && !peak->request.ended && !filter->pid)
-		return false;
 	/* Without a unique id it stays 0, which no filter has. */
-	if (uid)
-		(void)text_parse_u64(uid, &id);
-	return filter_wants_pid(filter, (uint32_t)daemon_pages_number(row, "pid")) &&
-	       (!filter->has_type || (type && strcmp(type, types_name(filter->type)) == 0)) &&
-	       filter_wants_device(filter, (uint32_t)daemon_pages_number(row, "device"), id);
+	return (!row->is_ended || peak->request.ended || filter->pid) &&
+	       filter_wants_pid(filter, row->pid) && filter_wants_type(filter, row->type) &&
+	       filter_wants_device(filter, row->device, row->device_uid);
 }
 
-/* The daemon's rows, if there is one; what it does not know is no reason for a note. */
-static void peak_ask(const struct peak *peak, struct daemon_client *remote, json_t *peaks)
+/* The daemon's document, if there is one; what it does not know is no reason for a note. */
+static json_t *peak_ask(const struct peak *peak, struct daemon_client *remote)
 {
-	CLEANUP(daemon_pages_unload) json_t *document = NULL;
 	struct query query = peak->query;
 	CLEANUP_FREE char *text = NULL;
-	size_t length, i;
-	json_t *row;
+	size_t length;
 
 	if (!remote || daemon_client_outcome(remote) != 0)
-		return;
+		return NULL;
 	query.given &= QUERY_BY | QUERY_PID; /* which of its rows are wanted is seen here */
 	if (daemon_client_get(remote, answers[ANSWERS_PEAK].path, &query, &text, &length) != 0)
-		return;
-	document = daemon_pages_load(text, length);
-	json_array_foreach(json_object_get(document, "peaks"), i, row)
-	{
-		if (peak_wants(peak, row))
-			peak_add(peaks, row);
+		return NULL;
+	return daemon_pages_load(text, length);
+}
+
+/* Adds the rows of the daemon's document, which are in the pool. */
+static void peak_merge(const struct peak *peak, const json_t *document, struct peak_list *peaks,
+		       struct pool *pool)
+{
+	struct peak_list kept = PEAK_LIST_NULL;
+
+	must_not_lack(fields_take(document, peak_list_fields, &kept, pool));
+	peaks->rows = must_have(
+		reallocarray(peaks->rows, peaks->count + kept.count + 1, sizeof(*peaks->rows)));
+	for (size_t i = 0; i < kept.count; i++) {
+		if (peak_wants(peak, &kept.rows[i]))
+			peak_add(peaks, &kept.rows[i]);
 	}
 }
 
@@ -155,50 +140,20 @@ static int peak_parse(struct peak *peak, int argc, char **argv)
 	return options_parse_only(&options, argc, argv);
 }
 
-/* The document of what was read here; NULL: no memory. */
-static json_t *peak_read_own(const struct peak *peak, const struct snapshot *snapshot)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-	FILE *out = open_memstream(&text, &length);
-	struct emit json = EMIT_INIT(out);
-	int r;
-
-	if (!out)
-		return NULL;
-	r = peak_put(&json, snapshot, peak->query.by);
-	if (fclose(out) != 0 || r < 0)
-		return NULL;
-	return daemon_pages_load(text, length);
-}
-
-/* Texts of other processes must not reach a terminal as they are; one control is left as it is by jansson. */
-static void peak_dump(const json_t *document)
-{
-	CLEANUP_FREE char *text = must_have(json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII));
-
-	for (const char *c = text; *c && !output_is_broken(); c++) {
-		if (*c == 0x7f)
-			(void)fputs("\\u007f", stdout);
-		else
-			(void)putchar(*c);
-	}
-	(void)putchar('\n');
-}
-
 static void peak_write(const struct peak *peak, const struct session *session,
-		       const struct snapshot *snapshot, const json_t *document)
+		       const struct snapshot *snapshot, const struct peak_list *peaks)
 {
 	const struct peak_text text = {
 		.out = stdout, .indent = "", .rows = PEAK_ROWS, .is_spaced = true};
+	struct emit writer = EMIT_INIT(stdout);
 
 	if (peak->json) {
-		peak_dump(document);
+		document_put(&writer, &peak_document, snapshot, peaks);
 		return;
 	}
 	output_page();
 	session_print_moment(session);
-	peak_text_put(&text, json_object_get(document, "peaks"));
+	peak_text_put(&text, peaks);
 	session_print_tip(stdout);
 	session_print_notes(snapshot);
 }
@@ -207,21 +162,22 @@ static int peak_show(const struct peak *peak, struct session *session, struct as
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(daemon_pages_unload) json_t *document = NULL;
-	json_t *peaks;
+	CLEANUP(peak_list_deinit) struct peak_list peaks = PEAK_LIST_NULL;
+	CLEANUP(pool_deinit) struct pool pool = POOL_NULL;
 	int r = session_take(session, &peak->request, &snapshot);
 
 	if (r < 0)
 		return r;
-	document = must_have(peak_read_own(peak, snapshot));
-	peaks = json_object_get(document, "peaks");
-	peak_ask(peak, session_remote(session), peaks);
-	peak_text_sort(peaks);
-	if (json_array_size(peaks) == 0) {
+	must_not_lack(peak_list_of(snapshot, peak->query.by, &peaks));
+	document = peak_ask(peak, session_remote(session));
+	peak_merge(peak, document, &peaks, &pool);
+	peak_text_sort(&peaks);
+	if (peaks.count == 0) {
 		asked_for_check(asked, session, snapshot);
 		if (!asked->is_missing && !peak->json)
 			asked_for_tell_none(asked, "peak");
 	}
-	peak_write(peak, session, snapshot, document);
+	peak_write(peak, session, snapshot, &peaks);
 	return 0;
 }
 

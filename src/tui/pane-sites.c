@@ -57,11 +57,17 @@ static const struct list_column sites_columns[] = {
 
 static const void *sites_row(const void *context, size_t item, void *room)
 {
+	const struct call_site *site = sites_at(context, item);
+	const struct snapshot_process *process = sites_process(context, item);
 	struct buffers_group *row = room;
 
 	*row = (struct buffers_group){
-		.site = sites_at(context, item),
-		.process = sites_process(context, item),
+		.pid = process->id.pid,
+		.comm = process->comm,
+		.bytes = site->bytes,
+		.buffers = site->buffers,
+		.oldest_ns = site->oldest_ns,
+		.site.type = site->type,
 	};
 	return row;
 }

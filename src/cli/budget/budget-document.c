@@ -2,22 +2,21 @@
 
 /* The summary of a run from its report, ttmem.run/1. */
 
-#include <string.h>
-
 #include "cli/budget/budget-summary.h"
 #include "cli/common/run-report.h"
+#include "model/snapshot.h"
 
 /* The process that held the most, and what was live in it then. Older reports have only the bytes. */
 static void budget_document_peak(struct budget_summary *summary, const struct run_report_peak *row)
 {
-	const struct run_report_top *top = row->top;
+	const struct peak_row *top = row->top;
 	const struct budget_moment peak = {
 		.pid = top ? top->pid : 0,
 		.comm = top ? top->comm : NULL,
 		.device = row->device,
 		.type = row->type,
 		.is_peak = true,
-		.is_exact = top && top->bound ? strcmp(top->bound, "exact") == 0 : !row->is_partial,
+		.is_exact = top ? top->bound == SNAPSHOT_EXACT : !row->is_partial,
 		.bytes = top ? top->bytes : row->bytes,
 	};
 	size_t index = budget_summary_begin(summary, &peak);

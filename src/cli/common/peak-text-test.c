@@ -5,30 +5,44 @@
 #include "cli/common/peak-text.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "answers/peak.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "base/testing/unit.h"
 
 static struct peak_text options = {.indent = ""};
 
-/* What is printed of an array of peaks. */
+/* The rows of an array of peaks, which stay until the next call. */
+static struct peak_list read_rows(const char *peaks)
+{
+	static struct pool pool;
+	static json_t *document;
+	struct peak_list list;
+
+	json_decref(document);
+	document = json_pack("{s:o}", "peaks", json_loads(peaks, 0, NULL));
+	assert(document);
+	assert(fields_take(document, peak_list_fields, &list, &pool) == 0);
+	return list;
+}
+
 static const char *print(const char *peaks)
 {
 	static char *text;
-	json_t *list = json_loads(peaks, 0, NULL);
+	const struct peak_list list = read_rows(peaks);
 	size_t length;
 
-	assert(list);
 	free(text);
 	options.out = open_memstream(&text, &length);
 	assert(options.out);
-	peak_text_put(&options, list);
+	peak_text_put(&options, &list);
 	assert(fclose(options.out) == 0);
-	json_decref(list);
 	return text;
 }
 
@@ -203,21 +217,18 @@ UNIT(a_call_site_has_its_names_and_its_line)
 
 UNIT(the_largest_peak_is_the_first)
 {
-	json_t *list = json_loads("[{\"bytes\":1,\"n\":5},"
-				  "{\"bytes\":2,\"pid\":2,\"n\":4},"
-				  "{\"bytes\":2,\"pid\":1,\"start_ns\":2,\"n\":3},"
-				  "{\"bytes\":2,\"pid\":1,\"start_ns\":1,\"type\":\"B\",\"n\":2},"
-				  "{\"bytes\":2,\"pid\":1,\"start_ns\":1,\"type\":\"A\","
-				  "\"device\":1,\"n\":1},"
-				  "{\"bytes\":2,\"pid\":1,\"start_ns\":1,\"type\":\"A\","
-				  "\"device\":0,\"n\":0}]",
-				  0, NULL);
+	struct peak_list list = read_rows("[{\"bytes\":1,\"buffers\":5},"
+					  "{\"bytes\":2,\"pid\":2,\"buffers\":4},"
+					  "{\"bytes\":2,\"pid\":1,\"start_ns\":2,\"buffers\":3},"
+					  "{\"bytes\":2,\"pid\":1,\"start_ns\":1,"
+					  "\"type\":\"TRACE\",\"buffers\":2},"
+					  "{\"bytes\":2,\"pid\":1,\"start_ns\":1,"
+					  "\"type\":\"CB\",\"device\":1,\"buffers\":1},"
+					  "{\"bytes\":2,\"pid\":1,\"start_ns\":1,"
+					  "\"type\":\"CB\",\"device\":0,\"buffers\":0}]");
 
-	assert(list);
-	peak_text_sort(list);
-	assert(json_array_size(list) == 6);
+	peak_text_sort(&list);
+	assert(list.count == 6);
 	for (size_t i = 0; i < 6; i++)
-		assert(json_integer_value(json_object_get(json_array_get(list, i), "n")) ==
-		       (json_int_t)i);
-	json_decref(list);
+		assert(list.rows[i].buffers == i);
 }

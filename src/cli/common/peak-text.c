@@ -9,15 +9,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "answers/peak.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/common/daemon-pages.h"
-#include "cli/common/must.h"
 #include "cli/common/session.h"
-#include "cli/common/site-json.h"
 #include "model/sites/site-rows.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 
 #define PEAK_TEXT_KEY 8192u
 #define PEAK_TEXT_TIME 32u
@@ -37,94 +37,81 @@ static const char *peak_text_time(uint64_t time_ns, char *ret_text)
 	return ret_text;
 }
 
-static uint64_t peak_text_device(const json_t *peaks, size_t index)
-{
-	return daemon_pages_number(json_array_get(peaks, index), "device");
-}
-
 /* "device 0", "devices 0-3, 5": of peaks in the order of their devices. */
-static void peak_text_devices(FILE *out, const json_t *peaks, size_t first, size_t end)
+static void peak_text_devices(FILE *out, const struct peak_row *peaks, size_t count)
 {
-	fprintf(out, "device%s %" PRIu64, end - first > 1 ? "s" : "",
-		peak_text_device(peaks, first));
-	for (size_t i = first + 1; i < end; i++) {
+	fprintf(out, "device%s %" PRIu32, count > 1 ? "s" : "", peaks[0].device);
+	for (size_t i = 1; i < count; i++) {
 		size_t begin = i;
 
-		if (peak_text_device(peaks, i) != peak_text_device(peaks, i - 1) + 1) {
-			fprintf(out, ", %" PRIu64, peak_text_device(peaks, i));
+		if (peaks[i].device != peaks[i - 1].device + 1) {
+			fprintf(out, ", %" PRIu32, peaks[i].device);
 			continue;
 		}
-		while (i + 1 < end &&
-		       peak_text_device(peaks, i + 1) == peak_text_device(peaks, i) + 1)
+		while (i + 1 < count && peaks[i + 1].device == peaks[i].device + 1)
 			i++;
-		fprintf(out, "%s%" PRIu64, i > begin ? "-" : ", ", peak_text_device(peaks, i));
+		fprintf(out, "%s%" PRIu32, i > begin ? "-" : ", ", peaks[i].device);
 	}
 }
 
-static const char *peak_text_or(const json_t *row, const char *key, const char *otherwise)
+static const char *peak_text_type(const struct peak_row *peak)
 {
-	const char *text = daemon_pages_text(row, key);
+	const char *type = types_name(peak->type);
 
-	return text ? text : otherwise;
+	return type ? type : "?";
 }
 
 /*
  * ", 72.0 KiB in each of 12 banks, 864.0 KiB together": what a region must have; that of L1 is passed per bank.
  * Nothing if it is not known.
  */
-static void peak_text_per_bank(const struct peak_text *text, const json_t *peak)
+static void peak_text_per_bank(const struct peak_text *text, const struct peak_row *peak)
 {
-	const json_t *per_bank = json_object_get(peak, "per_bank");
-	uint64_t bytes = daemon_pages_number(per_bank, "bytes"), all;
-	uint64_t banks = daemon_pages_number(per_bank, "banks");
-	bool is_l1 = strncmp(peak_text_or(peak, "type", ""), "L1", 2) == 0;
+	const struct peak_per_bank *per_bank = &peak->per_bank;
+	bool is_exact = per_bank->bound && strcmp(per_bank->bound, "exact") == 0;
+	bool is_l1 = strncmp(peak_text_type(peak), "L1", 2) == 0;
 	char size[TEXT_NUMBER_SIZE];
+	uint64_t all;
 
-	if (!bytes)
+	if (!per_bank->bytes)
 		return;
-	fprintf(text->out, ", %s%s in each ",
-		strcmp(peak_text_or(per_bank, "bound", ""), "exact") == 0 ? "" : "at least ",
-		text_size(bytes, size));
-	if (banks && !is_l1 && !__builtin_mul_overflow(bytes, banks, &all))
-		fprintf(text->out, "of %" PRIu64 " banks, %s together", banks,
+	fprintf(text->out, ", %s%s in each ", is_exact ? "" : "at least ",
+		text_size(per_bank->bytes, size));
+	if (per_bank->banks && !is_l1 &&
+	    !__builtin_mul_overflow(per_bank->bytes, per_bank->banks, &all))
+		fprintf(text->out, "of %" PRIu32 " banks, %s together", per_bank->banks,
 			text_size(all, size));
 	else
 		fprintf(text->out, "bank");
 }
 
-static void peak_text_head(const struct peak_text *text, const json_t *peak, bool is_mesh)
+static void peak_text_head(const struct peak_text *text, const struct peak_row *peak, bool is_mesh)
 {
-	const char *bound = peak_text_or(peak, "bound", "");
-	uint64_t known = daemon_pages_number(peak, "known_bytes");
 	char size[TEXT_NUMBER_SIZE], when[PEAK_TEXT_TIME], again[PEAK_TEXT_TIME];
-	bool ended = json_is_true(json_object_get(peak, "ended")) && !text->is_over;
 
-	fprintf(text->out, " %s peak %s%s%s at %s (pid %" PRIu64 " ",
-		peak_text_or(peak, "type", "?"),
-		strcmp(bound, "at_least") == 0  ? "at least "
-		: strcmp(bound, "at_most") == 0 ? "at most "
-						: "",
-		text_size(daemon_pages_number(peak, "bytes"), size), is_mesh ? " each" : "",
-		peak_text_time(daemon_pages_number(peak, "time_ns"), when),
-		daemon_pages_number(peak, "pid"));
-	text_put(text->out, peak_text_or(peak, "comm", "?"));
-	fprintf(text->out, "%s)", ended ? ", ended" : "");
-	if (strcmp(peak_text_time(daemon_pages_number(peak, "moment_ns"), again), when) != 0)
+	fprintf(text->out, " %s peak %s%s%s at %s (pid %" PRIu32 " ", peak_text_type(peak),
+		peak->bound == SNAPSHOT_AT_LEAST  ? "at least "
+		: peak->bound == SNAPSHOT_AT_MOST ? "at most "
+						  : "",
+		text_size(peak->bytes, size), is_mesh ? " each" : "",
+		peak_text_time(peak->time_ns, when), peak->pid);
+	text_put(text->out, peak->comm ? peak->comm : "?");
+	fprintf(text->out, "%s)", peak->is_ended && !text->is_over ? ", ended" : "");
+	if (strcmp(peak_text_time(peak->moment_ns, again), when) != 0)
 		fprintf(text->out, ", reached again at %s", again);
-	if (daemon_pages_number(peak, "unknown_bytes"))
-		fprintf(text->out, ", %s of it known", text_size(known, size));
+	if (peak->unknown)
+		fprintf(text->out, ", %s of it known", text_size(peak->known, size));
 	else
-		fprintf(text->out, "%s",
-			json_is_true(json_object_get(peak, "exact")) ? ", exact" : "");
+		fprintf(text->out, "%s", peak->is_exact ? ", exact" : "");
 	peak_text_per_bank(text, peak);
 	(void)fputc('\n', text->out);
 }
 
 /* Bytes, their share of the peak, buffers (0 = not known how many) and what they are. */
-static void peak_text_row(const struct peak_text *text, const json_t *peak, uint64_t bytes,
+static void peak_text_row(const struct peak_text *text, const struct peak_row *peak, uint64_t bytes,
 			  uint64_t buffers, const char *what)
 {
-	uint64_t all = bits_max(daemon_pages_number(peak, "bytes"), 1);
+	uint64_t all = bits_max(peak->bytes, 1);
 	char size[TEXT_NUMBER_SIZE], count[TEXT_NUMBER_SIZE] = "";
 
 	if (buffers)
@@ -135,58 +122,54 @@ static void peak_text_row(const struct peak_text *text, const json_t *peak, uint
 	(void)fputc('\n', text->out);
 }
 
-/* A call site: its names, and its line of code. */
-static const char *peak_text_site(const json_t *group, const char *place, char *ret_text,
-				  size_t size)
+/* A call site: its names, and its line of code. Others: what they have in common. */
+static const char *peak_text_what(const struct buffers_group *group, const char *place,
+				  char *ret_text, size_t size)
 {
-	const char *name = daemon_pages_text(group, "name");
-	uint64_t names = daemon_pages_number(group, "name_count");
+	const struct site_names *names = &group->site.names;
+	const char *type = types_name(group->site.type), *key = group->key ? group->key : "-";
 
-	if (names > 1)
-		(void)snprintf(ret_text, size, "%" PRIu64 " names at %s", names, place);
-	else
-		(void)snprintf(ret_text, size, "%s%s%s", name ? name : "", name ? " at " : "",
-			       place);
-	return ret_text;
-}
-
-static const char *peak_text_what(const json_t *group, const char *place, char *ret_text,
-				  size_t size)
-{
-	const char *key = peak_text_or(group, "key", "-"), *type = daemon_pages_text(group, "type");
-
-	if (json_is_object(json_object_get(group, "site")))
-		return peak_text_site(group, place, ret_text, size);
+	if (group->site.stack.site) {
+		if (names->count > 1)
+			(void)snprintf(ret_text, size, "%" PRIu64 " names at %s", names->count,
+				       place);
+		else
+			(void)snprintf(ret_text, size, "%s%s%s", names->name ? names->name : "",
+				       names->name ? " at " : "", place);
+		return ret_text;
+	}
 	/* A site without a stack begins with its type, which the headline has said. */
-	if (type && strncmp(key, type, strlen(type)) == 0)
+	if (group->is_site && type && strncmp(key, type, strlen(type)) == 0)
 		key += strlen(type);
 	return *key == ' ' ? key + 1 : key;
 }
 
 /* The groups beyond those that are shown, in one row. */
-static void peak_text_rest(const struct peak_text *text, const json_t *peak, size_t shown)
+static void peak_text_rest(const struct peak_text *text, const struct peak_row *peak, size_t shown,
+			   struct buffers_group_room *room)
 {
-	const json_t *groups = json_object_get(peak, "groups");
+	const struct buffers_groups *groups = &peak->groups;
 	uint64_t bytes = 0, buffers = 0;
 	char what[64];
 
-	if (shown == json_array_size(groups))
+	if (shown == groups->count)
 		return;
-	for (size_t i = shown; i < json_array_size(groups); i++) {
-		bytes += daemon_pages_number(json_array_get(groups, i), "bytes");
-		buffers += daemon_pages_number(json_array_get(groups, i), "buffers");
+	for (size_t i = shown; i < groups->count; i++) {
+		const struct buffers_group *group = buffers_groups_at(groups, i, room);
+
+		bytes += group->bytes;
+		buffers += group->buffers;
 	}
-	(void)snprintf(what, sizeof(what), "%zu more; --json has all",
-		       json_array_size(groups) - shown);
+	(void)snprintf(what, sizeof(what), "%zu more; --json has all", groups->count - shown);
 	peak_text_row(text, peak, bytes, buffers, what);
 }
 
-static void peak_text_groups(const struct peak_text *text, const json_t *peak)
+static void peak_text_groups(const struct peak_text *text, const struct peak_row *peak)
 {
-	const json_t *groups = json_object_get(peak, "groups");
-	uint64_t unknown = daemon_pages_number(peak, "unknown_bytes");
+	const struct buffers_groups *groups = &peak->groups;
 	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
-	size_t shown = json_array_size(groups);
+	struct buffers_group_room room;
+	size_t shown = groups->count;
 	char what[PEAK_TEXT_KEY];
 
 	/* One line more says as much as one that tells how many more there are. */
@@ -194,103 +177,91 @@ static void peak_text_groups(const struct peak_text *text, const json_t *peak)
 		shown = text->rows;
 	for (size_t i = 0; i < shown; i++) {
 		const struct site site =
-			site_json_read(json_object_get(json_array_get(groups, i), "site"));
+			call_stack_site(buffers_groups_at(groups, i, &room)->site.stack.site);
 
 		site_rows_add(&rows, &site);
 	}
 	site_rows_finish(&rows);
 	for (size_t i = 0; i < shown; i++) {
-		const json_t *group = json_array_get(groups, i);
+		const struct buffers_group *group = buffers_groups_at(groups, i, &room);
 
-		peak_text_row(text, peak, daemon_pages_number(group, "bytes"),
-			      daemon_pages_number(group, "buffers"),
+		peak_text_row(text, peak, group->bytes, group->buffers,
 			      peak_text_what(group, site_rows_text(&rows, i), what, sizeof(what)));
 	}
-	peak_text_rest(text, peak, shown);
-	if (unknown)
-		peak_text_row(text, peak, unknown, 0, "not known: freed too long ago");
+	peak_text_rest(text, peak, shown, &room);
+	if (peak->unknown)
+		peak_text_row(text, peak, peak->unknown, 0, "not known: freed too long ago");
 	session_find_tip(&rows);
 }
 
-static bool peak_text_has_same(const json_t *a, const json_t *b, const char *key)
+static bool peak_text_is_same_text(const char *a, const char *b)
 {
-	return json_equal(json_object_get(a, key), json_object_get(b, key)) == 1;
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool peak_text_has_same_groups(const struct buffers_groups *a,
+				      const struct buffers_groups *b)
+{
+	struct buffers_group_room of_a, of_b;
+	bool is_same = a->count == b->count;
+
+	for (size_t i = 0; is_same && i < a->count; i++) {
+		const struct buffers_group *x = buffers_groups_at(a, i, &of_a);
+		const struct buffers_group *y = buffers_groups_at(b, i, &of_b);
+
+		is_same = peak_text_is_same_text(x->key, y->key) && x->bytes == y->bytes &&
+			  x->buffers == y->buffers;
+	}
+	return is_same;
 }
 
 /* Whether the same was live at both, on two devices of a process. */
-static bool peak_text_is_same(const json_t *a, const json_t *b)
+static bool peak_text_is_same(const struct peak_row *a, const struct peak_row *b)
 {
-	static const char *const keys[] = {"pid",         "start_ns", "type",  "bytes",
-					   "known_bytes", "exact",    "bound", "per_bank"};
-	const json_t *of_a = json_object_get(a, "groups"), *of_b = json_object_get(b, "groups");
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (!peak_text_has_same(a, b, keys[i]))
-			return false;
-	}
-	if (peak_text_has_same(a, b, "device") || json_array_size(of_a) != json_array_size(of_b))
-		return false;
-	for (size_t i = 0; i < json_array_size(of_a); i++) {
-		const json_t *x = json_array_get(of_a, i), *y = json_array_get(of_b, i);
-
-		if (!peak_text_has_same(x, y, "key") || !peak_text_has_same(x, y, "bytes") ||
-		    !peak_text_has_same(x, y, "buffers"))
-			return false;
-	}
-	return true;
+	return a->pid == b->pid && a->start_ns == b->start_ns && a->type == b->type &&
+	       a->bytes == b->bytes && a->known == b->known && a->is_exact == b->is_exact &&
+	       a->bound == b->bound && a->has_per_bank == b->has_per_bank &&
+	       a->per_bank.bytes == b->per_bank.bytes && a->per_bank.banks == b->per_bank.banks &&
+	       peak_text_is_same_text(a->per_bank.bound, b->per_bank.bound) &&
+	       a->device != b->device && peak_text_has_same_groups(&a->groups, &b->groups);
 }
 
-void peak_text_put(const struct peak_text *text, const json_t *peaks)
+void peak_text_put(const struct peak_text *text, const struct peak_list *peaks)
 {
-	size_t end, count = json_array_size(peaks);
+	size_t end;
 
-	for (size_t i = 0; i < count && !ferror(text->out); i = end) {
-		const json_t *peak = json_array_get(peaks, i);
+	for (size_t i = 0; i < peaks->count && !ferror(text->out); i = end) {
+		const struct peak_row *peak = &peaks->rows[i];
 
-		for (end = i + 1; end < count; end++) {
-			if (!peak_text_is_same(peak, json_array_get(peaks, end)))
+		for (end = i + 1; end < peaks->count; end++) {
+			if (!peak_text_is_same(peak, &peaks->rows[end]))
 				break;
 		}
 		if (i > 0 && text->is_spaced)
 			(void)fputc('\n', text->out);
 		(void)fputs(text->indent, text->out);
-		peak_text_devices(text->out, peaks, i, end);
+		peak_text_devices(text->out, peak, end - i);
 		peak_text_head(text, peak, end - i > 1);
 		peak_text_groups(text, peak);
 	}
 }
 
-static int peak_text_compare_numbers(const json_t *a, const json_t *b, const char *key)
-{
-	uint64_t x = daemon_pages_number(a, key), y = daemon_pages_number(b, key);
-
-	return bits_compare(x, y);
-}
-
 static int peak_text_compare(const void *left, const void *right)
 {
-	const json_t *a = *(json_t *const *)left, *b = *(json_t *const *)right;
-	int r = peak_text_compare_numbers(b, a, "bytes");
+	const struct peak_row *a = left, *b = right;
+	int r = bits_compare(b->bytes, a->bytes);
 
 	if (r == 0)
-		r = peak_text_compare_numbers(a, b, "pid");
+		r = bits_compare(a->pid, b->pid);
 	if (r == 0)
-		r = peak_text_compare_numbers(a, b, "start_ns");
+		r = bits_compare(a->start_ns, b->start_ns);
 	if (r == 0)
-		r = strcmp(peak_text_or(a, "type", ""), peak_text_or(b, "type", ""));
-	return r ? r : peak_text_compare_numbers(a, b, "device");
+		r = strcmp(peak_text_type(a), peak_text_type(b));
+	return r ? r : bits_compare(a->device, b->device);
 }
 
-void peak_text_sort(json_t *peaks)
+void peak_text_sort(struct peak_list *peaks)
 {
-	size_t count = json_array_size(peaks);
-	json_t **rows = must_alloc(count + 1, sizeof(json_t *));
-
-	for (size_t i = 0; i < count; i++)
-		rows[i] = json_incref(json_array_get(peaks, i));
-	qsort(rows, count, sizeof(json_t *), peak_text_compare);
-	(void)json_array_clear(peaks); /* cannot fail for an array */
-	for (size_t i = 0; i < count; i++)
-		(void)json_array_append_new(peaks, rows[i]); /* there was room for it */
-	free(rows);
+	if (peaks->count > 0)
+		qsort(peaks->rows, peaks->count, sizeof(*peaks->rows), peak_text_compare);
 }

@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * Peaks for people: a line about each, and what was live then, largest first. They come as rows of
- * ttmem.peak/1, whoever made them: this command, or the daemon.
+ * Peaks for people: a line about each, and what was live then, largest first, whoever made them: this command, or
+ * the daemon.
  */
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+
+struct peak_list;
 
 struct peak_text {
 	FILE *out;
@@ -23,7 +24,7 @@ struct peak_text {
  * For each peak "device 0 DRAM peak 1.2 GiB at 16:03:12 (pid 123 python), exact" and a row for each group.
  * Devices of a mesh on which the same was live are told once, if their peaks are next to each other.
  */
-void peak_text_put(const struct peak_text *text, const json_t *peaks);
+void peak_text_put(const struct peak_text *text, const struct peak_list *peaks);
 
 /* The largest first; those of a mesh, which are alike, together. */
-void peak_text_sort(json_t *peaks);
+void peak_text_sort(struct peak_list *peaks);

@@ -48,30 +48,6 @@ const struct field run_report_part_fields[] = {
 	FIELD_END,
 };
 
-#undef ROW
-#define ROW struct run_report_group
-
-static const struct field run_report_group_fields[] = {
-	FIELD_OR_NULL("key", TEXT, key),
-	FIELD_OR_NOTHING("calls", TEXT, calls),
-	FIELD_POINTED("site", site, call_stack_site_fields),
-	FIELD_MORE_OF(names, site_names_fields),
-	FIELD("bytes", BYTES, bytes),
-	FIELD_END,
-};
-
-#undef ROW
-#define ROW struct run_report_top
-
-static const struct field run_report_top_fields[] = {
-	FIELD("pid", SHORT, pid),
-	FIELD("comm", TEXT, comm),
-	FIELD("bound", TEXT, bound),
-	FIELD("bytes", BYTES, bytes),
-	FIELD_ARRAY_AT("groups", ROWS, groups, group_count, .fields = run_report_group_fields),
-	FIELD_END,
-};
-
 static int run_report_take_has_top(const struct json_t *peak, void *member, struct pool *pool)
 {
 	(void)pool;
@@ -89,7 +65,7 @@ static const struct field run_report_peak_fields[] = {
 	FIELD("exact", NOT, is_partial),
 	FIELD_CODED("at_peak", NULL, .take = run_report_take_has_top,
 		    .offset = offsetof(ROW, has_top)),
-	FIELD_POINTED("at_peak", top, run_report_top_fields),
+	FIELD_POINTED("at_peak", top, peak_fields),
 	FIELD_ARRAY_AT("parts", ROWS, parts, part_count, .fields = run_report_part_fields),
 	FIELD_END,
 };

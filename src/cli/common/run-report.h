@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answers/peak.h"
 #include "answers/sites.h"
 #include "base/pool.h"
 
@@ -25,29 +26,12 @@ struct run_report_part {
 	uint64_t bytes;
 };
 
-/* A call site of what was live at a peak; only read. */
-struct run_report_group {
-	const char *key, *calls;
-	const struct call_stack_site *site;
-	struct site_names names;
-	uint64_t bytes;
-};
-
-/* The process that held the most; only read. */
-struct run_report_top {
-	uint32_t pid;
-	const char *comm, *bound;
-	uint64_t bytes;
-	const struct run_report_group *groups;
-	size_t group_count;
-};
-
 struct run_report_peak {
 	uint32_t device, type;
 	uint64_t bytes;
-	bool is_partial; /* not exact */
-	bool has_top;    /* older reports have none; else top may be NULL all the same */
-	const struct run_report_top *top;
+	bool is_partial;            /* not exact */
+	bool has_top;               /* older reports have none; else top may be NULL all the same */
+	const struct peak_row *top; /* the process that held the most */
 	const struct run_report_part *parts;
 	size_t part_count;
 };

@@ -56,10 +56,11 @@ static void diff_run_add_processes(struct diff_side *side, const struct run_repo
  * phase counts.
  */
 static void diff_run_group_name(struct summary_name *name, struct diff_side *side,
-				const struct run_report_group *group)
+				const struct buffers_group *group)
 {
-	const struct site_names *names = &group->names;
-	const char *line = group->key && group->site ? strstr(group->key, ": ") : NULL;
+	const struct buffers_site *site = &group->site;
+	const struct site_names *names = &site->names;
+	const char *line = group->key && site->stack.site ? strstr(group->key, ": ") : NULL;
 	struct summary_buffer about = {
 		.name = names->listed ? names->names->name : NULL,
 		.phase = names->listed ? names->names->phase : NULL,
@@ -68,10 +69,10 @@ static void diff_run_group_name(struct summary_name *name, struct diff_side *sid
 	if (line)
 		about.stack = stack_parse(&side->summary.texts, line + 2);
 	summary_name_init(name, &side->summary, &about);
-	if (line && group->calls && *group->calls)
-		name->key = group->calls;
+	if (line && site->calls && *site->calls)
+		name->key = site->calls;
 	if (line)
-		name->site = call_stack_site(group->site);
+		name->site = call_stack_site(site->stack.site);
 }
 
 /* What was live at a peak, by call site; what is not known has a row, too. */
@@ -80,8 +81,8 @@ static void diff_run_add_at_peak(struct diff_side *side, const struct run_report
 	const struct summary_name unknown = {.key = DIFF_NOT_KNOWN};
 	uint64_t rest = peak->bytes;
 
-	for (size_t i = 0; peak->top && i < peak->top->group_count; i++) {
-		const struct run_report_group *group = &peak->top->groups[i];
+	for (size_t i = 0; peak->top && i < peak->top->groups.count; i++) {
+		const struct buffers_group *group = &peak->top->groups.rows[i];
 		uint64_t bytes = bits_min(group->bytes, rest);
 		struct summary_name name;
 

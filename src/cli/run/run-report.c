@@ -14,11 +14,9 @@
 #include "answers/peak.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/emit.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/budget/budget-output.h"
-#include "cli/common/daemon-pages.h"
 #include "cli/common/must.h"
 #include "cli/common/peak-text.h"
 #include "cli/common/session.h"
@@ -84,18 +82,10 @@ static void report_live_at(const struct snapshot *top, FILE *out)
 {
 	const struct peak_text text = {
 		.out = out, .indent = "  ", .rows = REPORT_PEAK_SITES, .is_over = true};
-	CLEANUP(document_unload) json_t *document = NULL;
-	CLEANUP_FREE char *bytes = NULL;
-	size_t length = 0;
-	FILE *memory = open_memstream(&bytes, &length);
-	struct emit json = EMIT_INIT(memory);
+	CLEANUP(peak_list_deinit) struct peak_list peaks = PEAK_LIST_NULL;
 
-	if (!memory)
-		return;
-	if (peak_put(&json, top, GROUP_SITE) == 0 && fflush(memory) == 0)
-		document = document_load(bytes, length);
-	(void)fclose(memory); /* it is in memory, and was flushed */
-	peak_text_put(&text, json_object_get(document, "peaks"));
+	if (peak_list_of(top, GROUP_SITE, &peaks) == 0)
+		peak_text_put(&text, &peaks);
 }
 
 /* For each device and type, in the process that held the most. */
