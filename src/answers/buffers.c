@@ -23,69 +23,70 @@ struct buffers_answer {
 	struct document_stacks **stacks;
 };
 
-/* What comes from the stack: "calls", "stack" and "site". */
+static const char *buffers_comm(const void *context, char *text)
+{
+	const struct buffers_row *row = context;
+
+	(void)snprintf(text, FIELDS_TEXT, "%s%s", row->is_ended ? "(ended) " : "", row->comm);
+	return text;
+}
+
+#define ROW struct buffers_row
+
+static const struct field buffers_stack[] = {
+	FIELD_OR_NOTHING("calls", TEXT, calls,
+			 .says = "the stack as a baseline compares it; without a stack left out"),
+	FIELD_MORE_OF(frames, call_stack_fields),
+	FIELD_END,
+};
+
 static void buffers_put_stack(struct emit *json, const char *key, const void *context)
 {
 	const struct buffers_row *row = context;
 
 	(void)key;
-	if (row->stacks)
-		document_stacks_put(row->stacks, json, row->buffer->stack);
+	if (!row->stack)
+		fields_put(json, buffers_stack, row);
+	else if (row->stacks)
+		document_stacks_put(row->stacks, json, row->stack);
 	else
-		document_stacks_put_one(json, row->buffer->stack);
+		document_stacks_put_one(json, row->stack);
 }
 
-static const char *buffers_comm(const void *context, char *text)
+static int buffers_take_stack(const struct json_t *object, void *row, struct pool *pool)
 {
-	const struct buffers_row *row = context;
-
-	(void)snprintf(text, FIELDS_TEXT, "%s%s", row->is_ended ? "(ended) " : "",
-		       row->process->comm);
-	return text;
+	return fields_take(object, buffers_stack, row, pool);
 }
-
-static const struct field buffers_stack[] = {
-	{.key = "calls",
-	 .kind = FIELD_TEXT,
-	 .absent = FIELD_ELSEWHERE,
-	 .says = "the stack as a baseline compares it; without a stack left out"},
-	FIELD_MORE(call_stack_fields),
-	FIELD_END,
-};
-
-#define ROW struct buffers_row
-#define BUFFER(...) FIELD_VIA(buffer, struct snapshot_buffer, __VA_ARGS__)
-#define PROCESS(...) FIELD_VIA(process, struct snapshot_process, __VA_ARGS__)
 
 const struct field buffers_fields[] = {
-	PROCESS("pid", SHORT, id.pid, .least = 1, .column = {"PID", true}),
-	PROCESS("comm", TEXT, comm, .people = buffers_comm,
-		.column = {"COMMAND", .cut = true, .order = 6, .least = 15}),
-	BUFFER("device", SHORT, device, .most = BOOK_DEVICES - 1, .column = {"DEV", true}),
+	FIELD("pid", SHORT, pid, .least = 1, .column = {"PID", true}),
+	FIELD("comm", TEXT, comm, .people = buffers_comm,
+	      .column = {"COMMAND", .cut = true, .order = 6, .least = 15}),
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1, .column = {"DEV", true}),
 	FIELD_OR_NULL("device_uid", HEX, device_uid),
 	FIELD("type", NAME, type, .names = types_name, .column = {"TYPE"}),
-	BUFFER("address", HEX, address, .column = {"ADDRESS", .order = 1}),
-	BUFFER("space", SHORT, space, .absent = FIELD_NOTHING),
-	BUFFER("size", BYTES, size, .column = {"SIZE", true}),
+	FIELD("address", HEX, address, .column = {"ADDRESS", .order = 1}),
+	FIELD_OR_NOTHING("space", SHORT, space),
+	FIELD("size", BYTES, size, .column = {"SIZE", true}),
 	FIELD("occupied", BYTES, occupied, .absent = FIELD_NOTHING,
 	      .known = FIELD_KNOWN(has_occupied), .column = {"OCCUPIED", true, .order = 3}),
-	BUFFER("size_per_bank", BYTES, size_per_bank, .absent = FIELD_NOTHING),
-	BUFFER("banks", SHORT, banks, .absent = FIELD_NOTHING),
-	BUFFER("refs", SHORT, refs, .least = 1, .column = {"REFS", true, .order = 2}),
-	BUFFER("born_ns", TIME, born_ns),
+	FIELD_OR_NOTHING("size_per_bank", BYTES, size_per_bank),
+	FIELD_OR_NOTHING("banks", SHORT, banks),
+	FIELD("refs", SHORT, refs, .least = 1, .column = {"REFS", true, .order = 2}),
+	FIELD("born_ns", TIME, born_ns),
 	FIELD("age_ns", SPAN, age_ns, .column = {"AGE", true, .order = 5}),
-	BUFFER("name", TEXT, name, .absent = FIELD_NULL,
-	       .column = {"NAME", .cut = true, .least = 16}),
-	BUFFER("phase", TEXT, phase, .absent = FIELD_NULL,
-	       .column = {"PHASE", .cut = true, .order = 4, .least = 12}),
+	FIELD_OR_NULL("name", TEXT, name, .column = {"NAME", .cut = true, .least = 16}),
+	FIELD_OR_NULL("phase", TEXT, phase,
+		      .column = {"PHASE", .cut = true, .order = 4, .least = 12}),
 	FIELD_OR_NOTHING("process_phase", TEXT, process_phase),
-	BUFFER("thread", SHORT, thread),
+	FIELD("thread", SHORT, thread),
 	FIELD_OR_NOTHING("ended", BOOL, is_ended),
 	FIELD_OR_NOTHING("closed", BOOL, is_closed),
 	FIELD("flags", FLAGS, flags, .names = types_flag_name),
 	FIELD("kernel", NAME, kernel, .names = types_kernel_sort_name, .absent = FIELD_NOTHING,
 	      .known = FIELD_KNOWN(is_kernel)),
-	FIELD_CODED("stack", buffers_put_stack, .fields = buffers_stack),
+	FIELD_CODED("stack", buffers_put_stack, .take = buffers_take_stack,
+		    .fields = buffers_stack),
 	FIELD_END,
 };
 
@@ -108,17 +109,29 @@ struct buffers_row buffers_row_of(const struct snapshot *snapshot,
 {
 	const struct snapshot_process *process = &snapshot->processes[buffer->process];
 	struct buffers_row row = {
-		.buffer = buffer,
-		.process = process,
+		.pid = process->id.pid,
+		.comm = process->comm,
+		.device = buffer->device,
 		.device_uid = snapshot_part_uid(snapshot, buffer->process, buffer->device),
-		.age_ns = snapshot->time_ns - bits_min(snapshot->time_ns, buffer->born_ns),
-		.process_phase = buffers_process_phase(process->phase, buffer->phase),
 		.type = buffer->type,
+		.address = buffer->address,
+		.space = buffer->space,
+		.size = buffer->size,
+		.size_per_bank = buffer->size_per_bank,
+		.banks = buffer->banks,
+		.refs = buffer->refs,
+		.born_ns = buffer->born_ns,
+		.age_ns = snapshot->time_ns - bits_min(snapshot->time_ns, buffer->born_ns),
+		.name = buffer->name,
+		.phase = buffer->phase,
+		.process_phase = buffers_process_phase(process->phase, buffer->phase),
+		.thread = buffer->thread,
+		.is_ended = !process->alive,
+		.is_closed = buffer->closed,
 		.flags = buffer->flags,
 		.kernel = buffer->kernel_sort,
 		.is_kernel = buffer->type == TYPES_KERNEL,
-		.is_ended = !process->alive,
-		.is_closed = buffer->closed,
+		.stack = buffer->stack,
 	};
 
 	row.has_occupied = snapshot_buffer_occupied(buffer, &row.occupied);

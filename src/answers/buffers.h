@@ -19,15 +19,20 @@ struct snapshot_buffer;
 struct snapshot_process;
 
 struct buffers_row {
-	const struct snapshot_buffer *buffer;
-	const struct snapshot_process *process;
-	struct document_stacks **stacks; /* of the list that it is in; NULL = it stands alone */
-	uint64_t device_uid;             /* 0 = not known */
-	uint64_t occupied;
-	uint64_t age_ns;
+	uint32_t pid, device, type, space, banks, refs, thread, flags, kernel;
+	const char *comm, *name, *phase;
 	const char *process_phase; /* NULL = none, or the buffer's own phase shows it */
-	uint32_t type, refs, flags, banks, kernel;
+	uint64_t device_uid;       /* 0 = not known */
+	uint64_t address, size, size_per_bank, occupied, born_ns, age_ns;
 	bool has_occupied, is_kernel, is_ended, is_closed;
+
+	/* Of a snapshot: its stack, and what stacks of its list became; NULL = it stands alone. */
+	const struct stack *stack;
+	struct document_stacks **stacks;
+
+	/* Of a document. */
+	const char *calls; /* NULL = no stack */
+	struct call_stack frames;
 };
 
 extern const struct field buffers_fields[];

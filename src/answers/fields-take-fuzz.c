@@ -14,6 +14,7 @@
 #include "answers/fields.h"
 #include "answers/host.h"
 #include "answers/incidents.h"
+#include "answers/peak.h"
 #include "answers/series.h"
 #include "answers/sites.h"
 #include "answers/status.h"
@@ -54,15 +55,17 @@ static char *rewritten(const struct field *fields, const char *text, size_t size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct field *const tables[] = {
-		incident_fields, site_leak_fields, ended_fields,
-		series_fields,   host_fields,      status_fields,
+		incident_fields, site_leak_fields, ended_fields,   series_fields,
+		host_fields,     status_fields,    buffers_fields, peak_fields,
 	};
 
 	static_assert(
 		sizeof(struct incident_row) <= ROW_MAX && sizeof(struct site_row) <= ROW_MAX &&
 			sizeof(struct ended_row) <= ROW_MAX &&
 			sizeof(struct series_row) <= ROW_MAX &&
-			sizeof(struct host_row) <= ROW_MAX && sizeof(struct status_row) <= ROW_MAX,
+			sizeof(struct host_row) <= ROW_MAX &&
+			sizeof(struct status_row) <= ROW_MAX &&
+			sizeof(struct buffers_row) <= ROW_MAX && sizeof(struct peak_row) <= ROW_MAX,
 		"room for each row");
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		char *once = rewritten(tables[i], (const char *)data, size, 0);

@@ -39,7 +39,7 @@ static void budget_document_buffers(struct budget_summary *summary,
 				    const struct run_report_process *process)
 {
 	for (size_t i = 0; i < process->buffer_count; i++) {
-		const struct run_report_buffer *buffer = &process->buffers[i];
+		const struct buffers_row *buffer = &process->buffers[i];
 		const struct budget_moment end = {
 			.pid = process->pid,
 			.comm = process->comm,
@@ -49,7 +49,7 @@ static void budget_document_buffers(struct budget_summary *summary,
 
 		budget_summary_add(summary, &(struct budget_part){
 						    .moment = budget_summary_end_of(summary, &end),
-						    .site = call_stack_site(buffer->stack.site),
+						    .site = call_stack_site(buffer->frames.site),
 						    .name = buffer->name,
 						    .calls = buffer->calls,
 						    .phase = buffer->phase,

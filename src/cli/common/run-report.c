@@ -96,20 +96,6 @@ static const struct field run_report_old_leak_fields[] = {
 };
 
 #undef ROW
-#define ROW struct run_report_buffer
-
-static const struct field run_report_buffer_fields[] = {
-	FIELD("device", SHORT, device),
-	FIELD("type", NAME, type, .names = types_name),
-	FIELD("size", BYTES, size),
-	FIELD("name", TEXT, name),
-	FIELD("phase", TEXT, phase),
-	FIELD("calls", TEXT, calls),
-	FIELD_MORE_OF(stack, call_stack_fields),
-	FIELD_END,
-};
-
-#undef ROW
 #define ROW struct run_report_process
 
 static const struct field run_report_process_fields[] = {
@@ -117,7 +103,7 @@ static const struct field run_report_process_fields[] = {
 	FIELD("comm", TEXT, comm),
 	FIELD("gave_up", TEXT, gave_up),
 	FIELD("exact", NOT, is_partial),
-	FIELD_ARRAY_AT("buffers", ROWS, buffers, buffer_count, .fields = run_report_buffer_fields),
+	FIELD_ARRAY_AT("buffers", ROWS, buffers, buffer_count, .fields = buffers_fields),
 	FIELD_END,
 };
 

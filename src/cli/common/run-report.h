@@ -47,18 +47,11 @@ struct run_report_leak {
 };
 
 /* Only read. */
-struct run_report_buffer {
-	uint32_t device, type;
-	uint64_t size;
-	const char *name, *phase, *calls;
-	struct call_stack stack;
-};
-
 struct run_report_process {
 	uint32_t pid;
 	const char *comm, *gave_up;
 	bool is_partial;
-	const struct run_report_buffer *buffers;
+	const struct buffers_row *buffers;
 	size_t buffer_count;
 };
 

@@ -17,11 +17,11 @@
 /* The row of what was live at a peak and freed too long ago, or held by another process. */
 #define DIFF_NOT_KNOWN "(not known)"
 
-static void diff_run_add_buffer(struct diff_side *side, const struct run_report_buffer *buffer)
+static void diff_run_add_buffer(struct diff_side *side, const struct buffers_row *buffer)
 {
 	struct summary *summary = &side->summary;
 	const struct summary_buffer about = {
-		.stack = call_stack_keep(&buffer->stack, &summary->texts),
+		.stack = call_stack_keep(&buffer->frames, &summary->texts),
 		.name = buffer->name,
 		.phase = buffer->phase,
 	};
