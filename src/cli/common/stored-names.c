@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
+#include "answers/call-stack.h"
 #include "base/text.h"
 #include "cli/common/frame-names.h"
-#include "cli/common/site-json.h"
 #include "model/sites/namer.h"
 
 #define STORED_NAMES_ID_MAX 32u /* bytes of a build id, as in a book */
@@ -33,9 +32,12 @@ struct stored_names *stored_names_free(struct stored_names *names)
 	return NULL;
 }
 
-static const char *stored_names_text(const json_t *row, const char *key)
+static struct frame stored_names_frame(const json_t *row)
 {
-	return json_string_value(json_object_get(row, key));
+	struct frame frame;
+
+	(void)fields_take(row, call_stack_frame_fields, &frame, NULL); /* has nothing in a pool */
+	return frame;
 }
 
 static int stored_names_digit(char c)
@@ -68,20 +70,26 @@ static bool stored_names_address(const char *function, uint64_t *ret_address)
 	return plus && text_parse_u64(plus + 1, ret_address) == 0 && *ret_address > 0;
 }
 
+/* As src/answers/call-stack.c describes it; without memory, members are missing. */
+static json_t *stored_names_place(const struct frame *frame)
+{
+	return json_pack("{s:s?, s:s?, s:o, s:s?}", "function", frame->function, "file",
+			 frame->file, "line", frame->line ? json_integer(frame->line) : json_null(),
+			 "module", frame->module);
+}
+
 /* Adds the functions of a frame to @to, the innermost first. False: it is not known. */
-static bool stored_names_add(struct stored_names *self, const json_t *row, json_t *to)
+static bool stored_names_add(struct stored_names *self, const struct frame *frame, json_t *to)
 {
 	struct namer_name names[NAMER_NAMES_MAX];
 	uint8_t id[STORED_NAMES_ID_MAX];
 	/* No path: a file of that name here is another one. */
 	struct namer_place place = {.path = "", .build_id = id};
-	const json_t *module = json_object_get(row, "module");
 	struct namer *namer;
 	size_t count;
 
-	place.build_id_length = stored_names_id(stored_names_text(row, "build_id"), id);
-	if (place.build_id_length == 0 ||
-	    !stored_names_address(stored_names_text(row, "function"), &place.address))
+	place.build_id_length = stored_names_id(frame->build_id, id);
+	if (place.build_id_length == 0 || !stored_names_address(frame->function, &place.address))
 		return false;
 	/* The return address may already belong to another line. */
 	place.address--;
@@ -90,17 +98,21 @@ static bool stored_names_add(struct stored_names *self, const json_t *row, json_
 	namer = frame_names_namer(self->names);
 	count = namer->find(namer, &place, names, NAMER_NAMES_MAX);
 	for (size_t i = 0; i < count; i++) {
-		json_t *frame = json_pack("{s:s?, s:s?, s:o, s:O?, s:b}", "function",
-					  names[i].function, "file", names[i].file, "line",
-					  names[i].line ? json_integer(names[i].line) : json_null(),
-					  "module", module, "python", 0);
+		const struct frame named = {
+			.function = names[i].function,
+			.file = names[i].file,
+			.line = names[i].line,
+			.module = frame->module,
+		};
+		json_t *row = stored_names_place(&named);
 
-		if (json_is_true(json_object_get(row, "skipped")))
-			(void)json_object_set_new(frame, "skipped", json_true());
+		(void)json_object_set_new(row, "python", json_false());
+		if (frame->is_skipped)
+			(void)json_object_set_new(row, "skipped", json_true());
 		/* Of inlined functions the last is the outermost. */
-		if (i + 1 == count && json_is_true(json_object_get(row, "cut")))
-			(void)json_object_set_new(frame, "cut", json_true());
-		if (json_array_append_new(to, frame) < 0)
+		if (i + 1 == count && frame->is_cut)
+			(void)json_object_set_new(row, "cut", json_true());
+		if (json_array_append_new(to, row) < 0)
 			return false;
 	}
 	return count > 0;
@@ -110,14 +122,24 @@ static bool stored_names_add(struct stored_names *self, const json_t *row, json_
 static void stored_names_choose(json_t *owner, const json_t *stack)
 {
 	struct site site = SITE_NULL;
+	json_t *row, *callers = json_array();
 
 	for (size_t i = 0; i < json_array_size(stack); i++) {
-		const struct frame frame = site_json_frame(json_array_get(stack, i));
+		const struct frame frame = stored_names_frame(json_array_get(stack, i));
 
 		site_consider(&site, &frame);
 	}
+	for (unsigned int i = 0; i < site.caller_count; i++)
+		(void)json_array_append_new(callers, stored_names_place(&site.callers[i]));
+	row = stored_names_place(&site.frame);
+	(void)json_object_set_new(row, "user",
+				  site.user_rank ? stored_names_place(&site.user) : json_null());
+	(void)json_object_set_new(row, "via",
+				  site.has_via ? stored_names_place(&site.via) : json_null());
+	(void)json_object_set_new(row, "callers", callers);
 	if (site.rank)
-		(void)json_object_set_new(owner, "site", site_json_new(&site));
+		(void)json_object_set(owner, "site", row);
+	json_decref(row);
 }
 
 /* The stack of a row. */
@@ -128,8 +150,9 @@ static bool stored_names_stack(struct stored_names *self, json_t *owner, const j
 
 	for (size_t i = 0; i < json_array_size(stack); i++) {
 		json_t *row = json_array_get(stack, i);
+		const struct frame frame = stored_names_frame(row);
 
-		if (stored_names_add(self, row, named))
+		if (stored_names_add(self, &frame, named))
 			has_changed = true;
 		else
 			(void)json_array_append(named, row);
