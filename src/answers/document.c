@@ -3,7 +3,9 @@
 /* Parts that all documents share. */
 
 #include "answers/document.h"
+#include "answers/document-take.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "answers/fields.h"
@@ -231,6 +233,20 @@ void document_put_about(struct emit *json, const struct document *document,
 	fields_put(json, document_notes, about);
 	emit_close_object(json);
 	emit_end(json);
+}
+
+int document_take(const struct json_t *json, const struct document *document,
+		  struct document_about *ret_about, void *ret_row, struct pool *pool)
+{
+	const struct field *const parts[] = {document_time, document_list, document_notes};
+	const char *schema = document_schema(json);
+	int r = 0;
+
+	if (!schema || strcmp(schema, document->schema) != 0)
+		return -EINVAL;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)
+		r = fields_take(json, parts[i], ret_about, pool);
+	return r == 0 ? fields_take(json, document->members, ret_row, pool) : r;
 }
 
 void document_uid(struct emit *json, const char *key, uint64_t unique_id)

@@ -22,6 +22,8 @@ struct stack;
 struct growth;
 struct history;
 struct emit;
+struct json_t;
+struct pool;
 struct site;
 struct snapshot;
 struct snapshot_buffer;
@@ -95,7 +97,7 @@ void document_begin(struct emit *json, const struct document *document,
 void document_put(struct emit *json, const struct document *document,
 		  const struct snapshot *snapshot, const void *row);
 
-/* What a document says that is of no snapshot. */
+/* What a document says that is of no snapshot, or is read. */
 struct document_about {
 	uint64_t time_ns;
 	bool is_partial;  /* not exact */
@@ -107,6 +109,10 @@ struct document_about {
 /* The whole document; of one without anything else (DOCUMENT_PLAIN) @about may be NULL. */
 void document_put_about(struct emit *json, const struct document *document,
 			const struct document_about *about, const void *row);
+
+/* Reads one, as fields_take() does. 0, -EINVAL for another document, or -ENOMEM. */
+int document_take(const struct json_t *json, const struct document *document,
+		  struct document_about *ret_about, void *ret_row, struct pool *pool);
 
 /* Parts of documents. */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);

@@ -83,13 +83,14 @@ const struct field ended_fields[] = {
 	"largest first; ages are those at the end of the process. A page over HTTP may end " \
 	"within the list, and the next one goes on with the same process"
 
-/* Of a snapshot, those of its process. */
 static const void *leaks_buffer(const void *row, size_t *at, void *room)
 {
 	const struct leaks_row *leak = row;
 	struct buffers_row *made = room;
 
 	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
+	if (!leak->snapshot)
+		return *at < leak->buffer_count ? &leak->buffers[(*at)++] : NULL;
 	while (*at < leak->buffers_end) {
 		const struct snapshot_buffer *buffer = &leak->snapshot->buffers[(*at)++];
 
@@ -117,7 +118,8 @@ const struct field leaks_fields[] = {
 	      .known = FIELD_KNOWN(is_totals_only), .says = LEAKS_UNKNOWN),
 	FIELD_ARRAY_AT("sites", ROWS, sites, site_count, .fields = site_leak_fields,
 		       .says = "by call site, largest first"),
-	FIELD_MADE("buffers", leaks_buffer, buffers_fields, .says = LEAKS_BUFFERS),
+	FIELD_ARRAY_AT("buffers", EACH, buffers, buffer_count, .each = leaks_buffer,
+		       .fields = buffers_fields, .says = LEAKS_BUFFERS),
 	FIELD_END,
 };
 

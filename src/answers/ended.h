@@ -10,6 +10,7 @@
 #include "answers/fields.h"
 #include "answers/sites.h"
 
+struct buffers_row;
 struct document;
 struct ending;
 struct snapshot;
@@ -41,7 +42,9 @@ struct leaks_row {
 	const struct site_row *sites;
 	size_t site_count;
 
-	/* Its buffers are those of a process before an end in a snapshot, if no code writes them. */
+	/* Its buffers; or they are those of a process before an end in a snapshot, if no code writes them. */
+	const struct buffers_row *buffers;
+	size_t buffer_count;
 	const struct snapshot *snapshot;
 	size_t buffers_end;
 	uint32_t process;

@@ -153,7 +153,6 @@ static void schema_put_value(struct emit *json, const struct field *field)
 	case FIELD_ROWS:
 	case FIELD_TEXTS:
 	case FIELD_EACH:
-	case FIELD_RAW:
 	case FIELD_NUMBERS:
 	case FIELD_TUPLES:
 		schema_put_items(json, field);

@@ -55,13 +55,13 @@ static char *rewritten(const struct field *fields, const char *text, size_t size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct field *const tables[] = {
-		incident_fields, site_leak_fields, ended_fields,   series_fields,
+		incident_fields, site_leak_fields, leaks_fields,   ended_fields, series_fields,
 		host_fields,     status_fields,    buffers_fields, peak_fields,
 	};
 
 	static_assert(
 		sizeof(struct incident_row) <= ROW_MAX && sizeof(struct site_row) <= ROW_MAX &&
-			sizeof(struct ended_row) <= ROW_MAX &&
+			sizeof(struct leaks_row) <= ROW_MAX &&
 			sizeof(struct series_row) <= ROW_MAX &&
 			sizeof(struct host_row) <= ROW_MAX &&
 			sizeof(struct status_row) <= ROW_MAX &&

@@ -3,10 +3,14 @@
 /* Rows from JSON that anybody may have written. */
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "answers/ended.h"
 #include "answers/fields.h"
 #include "base/bits.h"
+#include "base/emit.h"
+#include "base/pool.h"
 #include "base/testing/unit.h"
 #include "model/types.h"
 
@@ -169,4 +173,36 @@ UNIT(nothing_at_all_is_an_empty_row)
 
 	assert(fields_take(NULL, fields, &row, NULL) == 0);
 	check_empty(&row);
+}
+
+#define LEAK(recording)                                                                          \
+	"{\"pid\":7,\"ns_pid\":7,\"comm\":\"a\",\"user\":null,\"user_id\":0,\"container\":null," \
+	"\"source\":null,\"start_ns\":1,\"ended_ns\":2,\"how\":\"died\",\"exec\":false,"         \
+	"\"exit\":null," recording "\"bytes\":64,\"buffer_count\":1,\"listed\":1,\"sites\":[],"  \
+	"\"buffers\":[{\"pid\":7,\"comm\":\"a\",\"device\":0,\"device_uid\":null,"               \
+	"\"type\":\"DRAM\",\"address\":\"0x1000\",\"size\":64,\"refs\":1,\"born_ns\":1,"         \
+	"\"age_ns\":1,\"name\":null,\"phase\":null,\"thread\":7,\"flags\":[],\"stack\":[],"      \
+	"\"site\":null}]}"
+
+UNIT(a_row_that_was_read_is_written_the_same)
+{
+	static const char *const texts[] = {LEAK(""), LEAK("\"recording\":null,"),
+					    LEAK("\"recording\":\"b\",")};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		json_t *document = json_loads(texts[i], 0, NULL);
+		struct pool pool = POOL_NULL;
+		struct leaks_row row = {.snapshot = NULL};
+		char *text = NULL;
+		size_t length;
+		FILE *out = open_memstream(&text, &length);
+		struct emit json = EMIT_INIT(out);
+
+		assert(document && fields_take(document, leaks_fields, &row, &pool) == 0);
+		fields_put_row(&json, leaks_fields, &row);
+		assert(fclose(out) == 0 && strcmp(text, texts[i]) == 0);
+		free(text);
+		pool_deinit(&pool);
+		json_decref(document);
+	}
 }

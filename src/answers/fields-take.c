@@ -255,8 +255,8 @@ static int fields_take_one(const json_t *object, const struct field *field, char
 
 	if (field->kind == FIELD_CODE)
 		return field->take ? field->take(object, row + field->offset, pool) : 0;
-	if ((field->kind == FIELD_EACH && !field->size) || field->kind == FIELD_RAW ||
-	    field->absent >= FIELD_ELSEWHERE || field->via)
+	if ((field->kind == FIELD_EACH && !field->size) || field->absent >= FIELD_ELSEWHERE ||
+	    field->via)
 		return 0;
 	if (field->kind == FIELD_ALSO) {
 		if (field->known)
@@ -266,7 +266,9 @@ static int fields_take_one(const json_t *object, const struct field *field, char
 	}
 	r = fields_take_value(field, value, row, pool);
 	if (field->known)
-		*(bool *)(row + field->known - 1) = fields_is(field, value);
+		*(bool *)(row + field->known - 1) =
+			fields_is(field, value) ||
+			(field->absent == FIELD_EITHER && json_is_null(value));
 	if (field->unknown)
 		*(bool *)(row + field->unknown - 1) = !fields_is(field, value);
 	return r;

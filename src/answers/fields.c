@@ -41,7 +41,6 @@ static uint64_t fields_number(const struct field *field, const char *base)
 		return !*(const bool *)member;
 	case FIELD_TEXT:
 	case FIELD_POINTER:
-	case FIELD_RAW:
 		return *(const void *const *)member != NULL;
 	case FIELD_NUMBER:
 	case FIELD_BYTES:
@@ -128,9 +127,15 @@ static void fields_put_element(struct emit *json, const struct field *field, con
 /* Elements that lie one behind the other, in the row or where it points to. */
 static void fields_put_list(struct emit *json, const struct field *field, const char *base)
 {
-	const char *list = base + field->offset;
+	const char *written = NULL, *list = base + field->offset;
 	size_t count = field->room;
 
+	if (field->written)
+		written = *(const char *const *)(const void *)(base + field->written - 1);
+	if (written) {
+		emit_raw(json, field->key, written);
+		return;
+	}
 	if (field->count) {
 		count = *(const size_t *)(const void *)(base + field->count);
 		if (field->kind != FIELD_LIST)
@@ -184,9 +189,6 @@ static void fields_put_value(struct emit *json, const struct field *field, const
 		break;
 	case FIELD_EACH:
 		fields_put_each(json, field, base);
-		break;
-	case FIELD_RAW:
-		emit_raw(json, field->key, *(const char *const *)(const void *)member);
 		break;
 	case FIELD_SIGNED:
 		emit_i64(json, field->key, (int64_t)number);

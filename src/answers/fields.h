@@ -53,7 +53,6 @@ enum field_kind {
 	FIELD_EACH, /* a list of structs that each() makes one after the other; with a size read as ROWS */
 	FIELD_NUMBERS, /* likewise of uint64_t; without "count" an array of them in the row */
 	FIELD_TUPLES, /* likewise of structs of uint64_t, each of which is written as an array of them */
-	FIELD_RAW, /* const char *: such a list as JSON; NULL = no value */
 	FIELD_ALSO, /* the fields of a struct in the row, as if its own; none if it is not known: the first is */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
@@ -71,7 +70,6 @@ enum field_kind {
 #define FIELD_TYPE_BOOL bool
 #define FIELD_TYPE_NOT bool
 #define FIELD_TYPE_DOUBLE double
-#define FIELD_TYPE_RAW const char *
 
 /* What JSON has where there is no value: the member is 0, false or NULL, or "known" says so. */
 enum field_absent {
@@ -105,6 +103,7 @@ struct field {
 	uint16_t unknown; /* the same, if true stands for no value */
 	uint16_t count;   /* of a list: offset of the number of its elements, a size_t */
 	uint16_t room;    /* and how many the array has room for */
+	uint16_t written; /* 1 + offset of a text: if it is there, it is the list as JSON */
 	uint8_t kind;     /* enum field_kind */
 	uint8_t absent;   /* enum field_absent */
 	/* For the schema: the range of valid numbers (0 = no end), and whether earlier versions lack the field. */

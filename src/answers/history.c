@@ -95,11 +95,13 @@ static const void *history_each(const void *context, size_t *at, void *room)
 }
 
 #undef ROW
-#define ROW struct history_rows
+#define ROW struct history_past
 
 static const struct field history_past[] = {
-	FIELD("leaks", RAW, leaks, .fields = leaks_fields),
-	FIELD("incidents", RAW, incidents, .fields = incident_fields),
+	FIELD_ARRAY_AT("leaks", ROWS, leaks, leak_count, .fields = leaks_fields,
+		       .written = 1 + offsetof(ROW, leaks_json)),
+	FIELD_ARRAY_AT("incidents", ROWS, incidents, incident_count, .fields = incident_fields,
+		       .written = 1 + offsetof(ROW, incidents_json)),
 	FIELD_END,
 };
 

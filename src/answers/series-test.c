@@ -4,6 +4,7 @@
 
 #include "answers/series.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,9 +67,11 @@ UNIT(series_are_read_as_they_are_written)
 		written(&(struct series_answer){rows, 2}, &(struct document_about){.time_ns = 7});
 	json_t *document = json_loads(text, 0, NULL);
 	struct pool pool = POOL_NULL;
+	struct document_about about;
 	struct series_answer answer;
 
-	assert(fields_take(document, series_document.members, &answer, &pool) == 0);
+	assert(document_take(document, &series_document, &about, &answer, &pool) == 0);
+	assert(about.time_ns == 7 && !about.is_partial && !about.next && about.note_count == 0);
 	assert(answer.count == 2 && answer.rows[0].pid == 5 && answer.rows[0].device == 2);
 	assert(answer.rows[0].device_uid == 0x1f && answer.rows[0].type == TYPES_DRAM);
 	assert(answer.rows[0].step_s >= 60 && answer.rows[0].point_count == 0);
@@ -77,6 +80,24 @@ UNIT(series_are_read_as_they_are_written)
 	pool_deinit(&pool);
 	json_decref(document);
 	free(text);
+}
+
+UNIT(a_document_that_is_another_one_is_refused)
+{
+	static const char *const texts[] = {"[]", "{\"series\":[]}",
+					    "{\"schema\":\"ttmem.series/2\",\"series\":[]}"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		json_t *document = json_loads(texts[i], 0, NULL);
+		struct pool pool = POOL_NULL;
+		struct document_about about;
+		struct series_answer answer;
+
+		assert(document_take(document, &series_document, &about, &answer, &pool) ==
+		       -EINVAL);
+		pool_deinit(&pool);
+		json_decref(document);
+	}
 }
 
 UNIT(points_of_another_shape_have_zeros)

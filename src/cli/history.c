@@ -22,7 +22,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/session.h"
-#include "cli/history-past.h"
+#include "cli/history-daemon.h"
 #include "model/filter.h"
 #include "model/query.h"
 #include "model/snapshot.h"
@@ -140,7 +140,8 @@ static void history_print_life(const struct history *history, const struct snaps
 }
 
 static void history_print(const struct history *history, const struct snapshot *snapshot,
-			  const struct history_options *options, const struct history_past *past)
+			  const struct history_options *options,
+			  const struct history_daemon *daemon)
 {
 	bool remembered = false;
 
@@ -149,8 +150,8 @@ static void history_print(const struct history *history, const struct snapshot *
 			putchar('\n');
 		history_print_life(history, snapshot, &history->lives[i], options->stacks);
 	}
-	if (past)
-		remembered = history_past_print(past, snapshot);
+	if (daemon->past)
+		remembered = history_daemon_print(daemon->past, snapshot);
 	if (history->count == 0 && !remembered)
 		printf("nothing is known of address 0x%" PRIx64 "\n", options->query.address);
 	session_print_notes(snapshot);
@@ -221,26 +222,22 @@ static int history_parse(int argc, char **argv, struct history_options *ret_opti
 }
 
 static void history_write(const struct history *history, const struct snapshot *snapshot,
-			  const struct history_options *options, const struct history_past *past)
+			  const struct history_options *options,
+			  const struct history_daemon *daemon)
 {
 	struct emit writer = EMIT_INIT(stdout);
 
 	if (options->json) {
-		const struct history_rows rows = {
-			.leaks = past ? past->leaks : NULL,
-			.incidents = past ? past->incidents : NULL,
-		};
-
 		const struct history_answer answer = {
 			.snapshot = snapshot,
 			.history = history,
-			.past = past ? &rows : NULL,
+			.past = daemon->past,
 			.address = options->query.address,
 		};
 
 		document_put(&writer, &history_document, snapshot, &answer);
 	} else {
-		history_print(history, snapshot, options, past);
+		history_print(history, snapshot, options, daemon);
 	}
 }
 
@@ -248,7 +245,7 @@ static int history_run(int argc, char **argv)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
-	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
+	CLEANUP(history_daemon_deinit) struct history_daemon daemon = {.past = NULL};
 	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct history_options options = {.json = false};
 	int r = history_parse(argc, argv, &options);
@@ -262,13 +259,13 @@ static int history_run(int argc, char **argv)
 	snapshot = must_have(snapshot_new(clock_ns(CLOCK_REALTIME)));
 	r = history_collect(&history, &options, session, snapshot);
 	if (r == 0 && !session_recording(session))
-		r = history_past_ask(session_remote(session), &options.query, snapshot, &past);
+		r = history_daemon_ask(session_remote(session), &options.query, snapshot, &daemon);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
 	snapshot->time_ns = session_now(session);
 	if (!options.json)
 		session_print_moment(session);
-	history_write(&history, snapshot, &options, past.leaks ? &past : NULL);
+	history_write(&history, snapshot, &options, &daemon);
 	return output_finish();
 }
 

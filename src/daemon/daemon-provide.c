@@ -342,7 +342,8 @@ static int provide_history(void *context, const struct query *query,
 	snapshot_free(totals);
 	if (r == 0) {
 		bool has_past = provide_past_of(context, query, asker, snapshot, &rows);
-		const struct history_rows past = {.leaks = rows.leaks, .incidents = rows.incidents};
+		const struct history_past past = {.leaks_json = rows.leaks,
+						  .incidents_json = rows.incidents};
 		const struct history_answer answer = {
 			.snapshot = snapshot,
 			.history = &history,

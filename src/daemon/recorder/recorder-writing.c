@@ -201,7 +201,7 @@ static void recorder_page_put(struct emit *json, const struct recorder_page *pag
 			      const struct store_cursor *next)
 {
 	const struct field members[] = {
-		FIELD(page->list, RAW, text),
+		{.key = page->list, .kind = FIELD_ROWS, .written = 1 + offsetof(ROW, text)},
 		FIELD("hidden", NUMBER, hidden),
 		FIELD_END,
 	};
