@@ -284,7 +284,7 @@ struct buffers_groups buffers_groups_of(const struct snapshot *snapshot, enum gr
 					struct buffers_group_room *room)
 {
 	return (struct buffers_groups){
-		.list = list,
+		.list = *list,
 		.count = list->count,
 		.snapshot = snapshot,
 		.kind = kind,
@@ -312,9 +312,9 @@ const struct buffers_group *buffers_groups_at(const struct buffers_groups *group
 	const struct snapshot *snapshot = groups->snapshot;
 	const struct call_site *site;
 
-	if (!groups->list)
+	if (!groups->list.groups)
 		return &groups->rows[at];
-	site = &groups->list->groups[at];
+	site = &groups->list.groups[at];
 	room->group = (struct buffers_group){
 		.key = group_key(snapshot, groups->kind, site, room->key, sizeof(room->key)),
 		.bytes = site->bytes,
@@ -324,7 +324,7 @@ const struct buffers_group *buffers_groups_at(const struct buffers_groups *group
 		.is_site = groups->kind == GROUP_SITE,
 	};
 	if (room->group.is_site)
-		room->group.site = buffers_site_of(groups->list, site, room);
+		room->group.site = buffers_site_of(&groups->list, site, room);
 	return &room->group;
 }
 

@@ -85,7 +85,7 @@ struct buffers_groups {
 	const struct buffers_group *rows;
 	size_t count;
 
-	const struct group_list *list; /* NULL = of a document; the rest is only for a list */
+	struct group_list list; /* without any: of a document; the rest is only for a list */
 	const struct snapshot *snapshot;
 	enum group_kind kind;
 	struct buffers_group_room *room; /* to write them */

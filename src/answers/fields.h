@@ -76,7 +76,7 @@ enum field_absent {
 	FIELD_ALWAYS = 0, /* 0 and false are values */
 	FIELD_NULL,
 	FIELD_NOTHING,
-	FIELD_EITHER,    /* nothing here; null where it is written without a row */
+	FIELD_EITHER, /* nothing here; null where it is written without a row; null is known, too */
 	FIELD_ELSEWHERE, /* never anything here: code writes it, and the schema has it */
 	FIELD_COLUMN,    /* never anything: for tables and CSV */
 };

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 
 #include "answers/document.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/emit.h"
+#include "model/filter.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot.h"
 #include "model/types.h"
@@ -79,16 +81,13 @@ static struct peak_per_bank peak_per_bank_of(const struct snapshot_process *proc
 	return row;
 }
 
-static int peak_row_of(const struct snapshot *snapshot, const struct snapshot_peak *peak,
-		       enum group_kind kind, struct group_list *ret_groups,
-		       struct buffers_group_room *room, struct peak_row *ret_row)
+/* Without its groups. */
+static struct peak_row peak_row_of(const struct snapshot *snapshot,
+				   const struct snapshot_peak *peak)
 {
 	const struct snapshot_process *process = &snapshot->processes[peak->process];
-	int r = group_peak(snapshot, peak, kind, ret_groups);
 
-	if (r < 0)
-		return r;
-	*ret_row = (struct peak_row){
+	return (struct peak_row){
 		.pid = process->id.pid,
 		.comm = process->comm,
 		.device = peak->device,
@@ -106,39 +105,46 @@ static int peak_row_of(const struct snapshot *snapshot, const struct snapshot_pe
 		.buffers = peak->buffers,
 		.has_per_bank = peak->per_bank.is_known,
 		.per_bank = peak_per_bank_of(process, peak),
-		.groups = buffers_groups_of(snapshot, kind, ret_groups, room),
 	};
-	return 0;
 }
 
-int peak_list_of(const struct snapshot *snapshot, enum group_kind kind, struct peak_list *ret_list)
+bool peak_is_wanted(const struct peak_row *row, const struct filter *filter)
 {
-	CLEANUP(peak_list_deinit)
-	struct peak_list list = {
-		.rows = calloc(snapshot->peak_count + 1, sizeof(*list.rows)),
-		.lists = calloc(snapshot->peak_count + 1, sizeof(*list.lists)),
-		.room = malloc(sizeof(*list.room)),
-	};
-	int r = list.rows && list.lists && list.room ? 0 : -ENOMEM;
+	return filter_wants_pid(filter, row->pid) && filter_wants_type(filter, row->type) &&
+	       filter_wants_device(filter, row->device, row->device_uid);
+}
 
-	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++) {
-		r = peak_row_of(snapshot, &snapshot->peaks[i], kind, &list.lists[i], list.room,
-				&list.rows[i]);
-		list.list_count++;
-		list.count++;
+int peak_list_add(struct peak_list *list, const struct snapshot *snapshot,
+		  const struct filter *filter, enum group_kind kind)
+{
+	struct peak_row *rows = array_grow(list->rows, &list->capacity,
+					   list->count + snapshot->peak_count + 1, sizeof(*rows));
+
+	list->rows = rows ? rows : list->rows;
+	list->room = list->room ? list->room : malloc(sizeof(*list->room));
+	if (!rows || !list->room)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->peak_count; i++) {
+		const struct snapshot_peak *peak = &snapshot->peaks[i];
+		struct peak_row row = peak_row_of(snapshot, peak);
+		struct group_list groups;
+		int r;
+
+		if (filter && !peak_is_wanted(&row, filter))
+			continue;
+		r = group_peak(snapshot, peak, kind, &groups);
+		if (r < 0)
+			return r;
+		row.groups = buffers_groups_of(snapshot, kind, &groups, list->room);
+		rows[list->count++] = row;
 	}
-	if (r == 0) {
-		*ret_list = list;
-		list = PEAK_LIST_NULL;
-	}
-	return r;
+	return 0;
 }
 
 void peak_list_deinit(struct peak_list *list)
 {
-	for (size_t i = 0; i < list->list_count; i++)
-		group_list_deinit(&list->lists[i]);
-	free(list->lists);
+	for (size_t i = 0; i < list->count; i++)
+		group_list_deinit(&list->rows[i].groups.list);
 	free(list->rows);
 	free(list->room);
 }
@@ -147,12 +153,13 @@ int peak_put_row(struct emit *json, const char *key, const struct snapshot *snap
 		 const struct snapshot_peak *peak, enum group_kind kind)
 {
 	CLEANUP(group_list_deinit) struct group_list groups = GROUP_LIST_NULL;
+	struct peak_row row = peak_row_of(snapshot, peak);
 	struct buffers_group_room room;
-	struct peak_row row;
-	int r = peak_row_of(snapshot, peak, kind, &groups, &room, &row);
+	int r = group_peak(snapshot, peak, kind, &groups);
 
 	if (r < 0)
 		return r;
+	row.groups = buffers_groups_of(snapshot, kind, &groups, &room);
 	emit_open_object(json, key);
 	fields_put(json, peak_fields, &row);
 	emit_close_object(json);
@@ -162,7 +169,7 @@ int peak_put_row(struct emit *json, const char *key, const struct snapshot *snap
 int peak_put(struct emit *json, const struct snapshot *snapshot, enum group_kind kind)
 {
 	CLEANUP(peak_list_deinit) struct peak_list list = PEAK_LIST_NULL;
-	int r = peak_list_of(snapshot, kind, &list);
+	int r = peak_list_add(&list, snapshot, NULL, kind);
 
 	if (r == 0)
 		document_put(json, &peak_document, snapshot, &list);

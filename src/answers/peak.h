@@ -16,6 +16,7 @@
 
 struct document;
 struct emit;
+struct filter;
 struct snapshot;
 struct snapshot_peak;
 
@@ -38,9 +39,8 @@ struct peak_list {
 	struct peak_row *rows;
 	size_t count;
 
-	/* Of a snapshot's: */
-	struct group_list *lists;
-	size_t list_count;
+	/* Private. */
+	size_t capacity;
 	struct buffers_group_room *room;
 };
 
@@ -50,8 +50,11 @@ extern const struct document peak_document; /* its row: a peak_list */
 extern const struct field peak_fields[];
 extern const struct field peak_list_fields[]; /* "peaks", which reading puts into a pool */
 
-/* All peaks of a snapshot, which the list points into. 0 or -ENOMEM. */
-int peak_list_of(const struct snapshot *snapshot, enum group_kind kind, struct peak_list *ret_list);
+bool peak_is_wanted(const struct peak_row *row, const struct filter *filter);
+
+/* Adds the peaks of a snapshot, which the list points into; @filter: NULL = all of them. 0 or -ENOMEM. */
+int peak_list_add(struct peak_list *list, const struct snapshot *snapshot,
+		  const struct filter *filter, enum group_kind kind);
 void peak_list_deinit(struct peak_list *list);
 
 /* The document; and one of its rows. 0 or -ENOMEM. */

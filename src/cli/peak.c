@@ -6,8 +6,6 @@
  */
 
 #include <errno.h>
-#include <jansson.h>
-#include <stdlib.h>
 
 #include "answers/answers.h"
 #include "answers/document.h"
@@ -52,13 +50,14 @@ static bool peak_is_same(const struct peak_row *a, const struct peak_row *b)
 static void peak_add(struct peak_list *peaks, const struct peak_row *kept)
 {
 	for (size_t i = 0; i < peaks->count; i++) {
-		struct peak_row *row = &peaks->rows[i];
-		const struct peak_row own = *row;
+		struct peak_row *row = &peaks->rows[i], own;
 
 		if (!peak_is_same(row, kept))
 			continue;
 		if (row->known >= kept->known)
 			return;
+		own = *row;
+		group_list_deinit(&row->groups.list);
 		*row = *kept;
 		/* Only who has read the book knows what went unrecorded. */
 		row->bound = own.bound;
@@ -78,36 +77,24 @@ static bool peak_wants(const struct peak *peak, const struct peak_row *row)
 {
 	const struct filter *filter = &peak->request.filter;
 
-	/* Without a unique id it stays 0, which no filter has. */
 	return (!row->is_ended || peak->request.ended || filter->pid) &&
-	       filter_wants_pid(filter, row->pid) && filter_wants_type(filter, row->type) &&
-	       filter_wants_device(filter, row->device, row->device_uid);
+	       peak_is_wanted(row, filter);
 }
 
-/* The daemon's document, if there is one; what it does not know is no reason for a note. */
-static json_t *peak_ask(const struct peak *peak, struct daemon_client *remote)
-{
-	struct query query = peak->query;
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
-
-	if (!remote || daemon_client_outcome(remote) != 0)
-		return NULL;
-	query.given &= QUERY_BY | QUERY_PID; /* which of its rows are wanted is seen here */
-	if (daemon_client_get(remote, answers[ANSWERS_PEAK].path, &query, &text, &length) != 0)
-		return NULL;
-	return daemon_pages_load(text, length);
-}
-
-/* Adds the rows of the daemon's document, which are in the pool. */
-static void peak_merge(const struct peak *peak, const json_t *document, struct peak_list *peaks,
-		       struct pool *pool)
+/* Adds the rows of the daemon, if there is one; what it does not know is no reason for a note. */
+static void peak_ask(const struct peak *peak, struct daemon_client *remote, json_t **document,
+		     struct peak_list *peaks, struct pool *pool)
 {
 	struct peak_list kept = PEAK_LIST_NULL;
+	struct query query = peak->query;
 
-	must_not_lack(fields_take(document, peak_list_fields, &kept, pool));
-	peaks->rows = must_have(
-		reallocarray(peaks->rows, peaks->count + kept.count + 1, sizeof(*peaks->rows)));
+	if (!remote || daemon_client_outcome(remote) != 0)
+		return;
+	query.given &= QUERY_BY | QUERY_PID; /* which of its rows are wanted is seen here */
+	if (daemon_pages_ask(remote, ANSWERS_PEAK, &query, document) != 0)
+		return;
+	must_not_lack(fields_take(*document, peak_list_fields, &kept, pool));
+	must_grow(peaks->rows, &peaks->capacity, peaks->count + kept.count);
 	for (size_t i = 0; i < kept.count; i++) {
 		if (peak_wants(peak, &kept.rows[i]))
 			peak_add(peaks, &kept.rows[i]);
@@ -161,16 +148,15 @@ static void peak_write(const struct peak *peak, const struct session *session,
 static int peak_show(const struct peak *peak, struct session *session, struct asked_for *asked)
 {
 	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
-	CLEANUP(daemon_pages_unload) json_t *document = NULL;
+	CLEANUP(document_unload) json_t *document = NULL;
 	CLEANUP(peak_list_deinit) struct peak_list peaks = PEAK_LIST_NULL;
 	CLEANUP(pool_deinit) struct pool pool = POOL_NULL;
 	int r = session_take(session, &peak->request, &snapshot);
 
 	if (r < 0)
 		return r;
-	must_not_lack(peak_list_of(snapshot, peak->query.by, &peaks));
-	document = peak_ask(peak, session_remote(session));
-	peak_merge(peak, document, &peaks, &pool);
+	must_not_lack(peak_list_add(&peaks, snapshot, NULL, peak->query.by));
+	peak_ask(peak, session_remote(session), &document, &peaks, &pool);
 	peak_text_sort(&peaks);
 	if (peaks.count == 0) {
 		asked_for_check(asked, session, snapshot);

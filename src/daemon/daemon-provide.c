@@ -11,7 +11,6 @@
 #include "answers/peak.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/emit.h"
 #include "book/read/view.h"
 #include "compat/server/legacy-report.h"
 #include "daemon/daemon.h"
@@ -204,33 +203,42 @@ static int provide_kept(struct daemon *daemon, const struct query *query,
 	return r == 0 ? snapshot_finish(*snapshot) : r;
 }
 
+/* The living first. */
+static int provide_peaks_of(struct daemon *daemon, const struct query *query,
+			    const struct store_sees *sees, const struct snapshot *living,
+			    struct emit *json)
+{
+	CLEANUP(peak_list_deinit) struct peak_list list = PEAK_LIST_NULL;
+	struct snapshot **ended;
+	size_t count;
+	int r = recorder_peaks_ended(daemon->recorder, sees, &ended, &count);
+
+	if (r == 0)
+		r = peak_list_add(&list, living, &query->filter, query->by);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = peak_list_add(&list, ended[i], &query->filter, query->by);
+	if (r == 0)
+		document_put(json, &peak_document, living, &list);
+	for (size_t i = 0; i < count; i++)
+		snapshot_free(ended[i]);
+	free(ended);
+	return r;
+}
+
 static int provide_peaks(void *context, const struct query *query, const struct query_asker *asker,
 			 struct emit *json)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	const struct recorder_scope scope = provide_scope(context, asker);
+	CLEANUP(snapshot_cleanup) struct snapshot *snapshot = NULL;
 	struct daemon *daemon = context;
-	struct snapshot *snapshot = NULL;
 	int r;
 
 	symbols_namer_init(&namer, daemon->symbols, false);
 	r = provide_kept(daemon, query, asker, &namer.namer, &snapshot);
 	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
 		r = provide_kept(daemon, query, asker, &namer.namer, &snapshot);
-	if (r == 0) {
-		document_open(json, peak_document.schema, snapshot->time_ns);
-		emit_open_array(json, "peaks");
-		r = recorder_peaks_write(json, snapshot, &query->filter, query->by);
-	}
-	if (r == 0)
-		r = recorder_peaks_ended(daemon->recorder, query, &scope.sees, json);
-	if (r == 0) {
-		emit_close_array(json);
-		document_list_end(json, snapshot->exact);
-		document_close(json, snapshot);
-	}
-	snapshot_free(snapshot);
-	return r;
+	return r == 0 ? provide_peaks_of(daemon, query, &scope.sees, snapshot, json) : r;
 }
 
 static int provide_series(void *context, const struct query *query, const struct query_asker *asker,

@@ -59,16 +59,6 @@ void daemon_pages_print_hidden(uint64_t hidden, const char *what);
 int daemon_pages_ask(struct daemon_client *remote, enum answers_id id, const struct query *query,
 		     json_t **ret_document);
 
-static inline json_t *daemon_pages_load(const char *text, size_t length)
-{
-	return document_load(text, length);
-}
-
-static inline void daemon_pages_unload(json_t **json)
-{
-	document_unload(json);
-}
-
 /* Members of a row; 0 or NULL if missing or of another type. */
 uint64_t daemon_pages_number(const json_t *row, const char *key);
 const char *daemon_pages_text(const json_t *row, const char *key);

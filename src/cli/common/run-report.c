@@ -48,13 +48,6 @@ const struct field run_report_part_fields[] = {
 	FIELD_END,
 };
 
-static int run_report_take_has_top(const struct json_t *peak, void *member, struct pool *pool)
-{
-	(void)pool;
-	*(bool *)member = json_object_get(peak, "at_peak") != NULL;
-	return 0;
-}
-
 #undef ROW
 #define ROW struct run_report_peak
 
@@ -63,9 +56,8 @@ static const struct field run_report_peak_fields[] = {
 	FIELD("type", NAME, type, .names = types_name),
 	FIELD("bytes", BYTES, bytes),
 	FIELD("exact", NOT, is_partial),
-	FIELD_CODED("at_peak", NULL, .take = run_report_take_has_top,
-		    .offset = offsetof(ROW, has_top)),
-	FIELD_POINTED("at_peak", top, peak_fields),
+	FIELD_POINTED("at_peak", top, peak_fields, .absent = FIELD_EITHER,
+		      .known = FIELD_KNOWN(has_top)),
 	FIELD_ARRAY_AT("parts", ROWS, parts, part_count, .fields = run_report_part_fields),
 	FIELD_END,
 };

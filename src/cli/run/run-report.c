@@ -84,7 +84,7 @@ static void report_live_at(const struct snapshot *top, FILE *out)
 		.out = out, .indent = "  ", .rows = REPORT_PEAK_SITES, .is_over = true};
 	CLEANUP(peak_list_deinit) struct peak_list peaks = PEAK_LIST_NULL;
 
-	if (peak_list_of(top, GROUP_SITE, &peaks) == 0)
+	if (peak_list_add(&peaks, top, NULL, GROUP_SITE) == 0)
 		peak_text_put(&text, &peaks);
 }
 

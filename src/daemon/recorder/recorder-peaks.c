@@ -10,15 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers/document.h"
-#include "answers/peak.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "daemon/recorder/recorder-private.h"
 #include "daemon/registry/tracked.h"
-#include "model/filter.h"
 #include "model/sites/stack.h"
 #include "model/snapshot-peak.h"
 #include "model/snapshot-request.h"
@@ -161,53 +158,23 @@ void recorder_peaks_judge(struct recorder *recorder, struct tracked *tracked, st
 	pthread_mutex_unlock(&recorder->lock);
 }
 
-/* Whether a peak is what the filter asks for. */
-static bool recorder_peaks_wants(const struct filter *filter, const struct snapshot *snapshot,
-				 const struct snapshot_peak *peak)
-{
-	const struct snapshot_part *part =
-		snapshot_find_part(snapshot, peak->process, peak->device);
-
-	return filter_wants_pid(filter, snapshot->processes[peak->process].id.pid) &&
-	       filter_wants_type(filter, peak->type) &&
-	       filter_wants_device(filter, peak->device, part ? part->facts.unique_id : 0);
-}
-
-int recorder_peaks_write(struct emit *json, const struct snapshot *snapshot,
-			 const struct filter *filter, enum group_kind by)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < snapshot->peak_count; i++) {
-		if (recorder_peaks_wants(filter, snapshot, &snapshot->peaks[i]))
-			r = peak_put_row(json, NULL, snapshot, &snapshot->peaks[i], by);
-	}
-	return r;
-}
-
-int recorder_peaks_ended(struct recorder *recorder, const struct query *query,
-			 const struct store_sees *sees, struct emit *json)
+int recorder_peaks_ended(struct recorder *recorder, const struct store_sees *sees,
+			 struct snapshot ***ret_list, size_t *ret_count)
 {
 	struct snapshot **list;
-	size_t count = 0;
-	int r = 0;
 
+	*ret_count = 0;
 	pthread_mutex_lock(&recorder->lock);
 	list = calloc(recorder->ended_count + 1, sizeof(struct snapshot *));
 	for (size_t i = recorder->ended_count; list && i > 0; i--) {
 		const struct recorder_ended *ended = &recorder->ended_peaks[i - 1];
 
 		if (!sees->may_see || sees->may_see(sees->context, ended->maker, ended->namespaces))
-			list[count++] = snapshot_ref(ended->snapshot);
+			list[(*ret_count)++] = snapshot_ref(ended->snapshot);
 	}
 	pthread_mutex_unlock(&recorder->lock);
-	for (size_t i = 0; i < count; i++) {
-		if (r == 0)
-			r = recorder_peaks_write(json, list[i], &query->filter, query->by);
-		snapshot_free(list[i]);
-	}
-	free(list);
-	return r;
+	*ret_list = list;
+	return list ? 0 : -ENOMEM;
 }
 
 void recorder_peaks_free(struct recorder *recorder)

@@ -15,7 +15,6 @@
 #include "model/types.h"
 
 struct collector;
-struct emit;
 struct last_hour_change;
 struct leak_sites;
 struct loop;
@@ -95,13 +94,11 @@ void recorder_last_hour(struct recorder *recorder, struct last_hour_change *ret_
 void recorder_tally(struct recorder *recorder, struct tally *ret_tally);
 
 /*
- * Rows of ttmem.peak/1: of a snapshot, those that the filter wants; and of ended processes, the last one
- * first, as far as they may be seen. 0 or a negative errno. From any thread.
+ * Peaks of ended processes, the last one first, as far as they may be seen. The caller frees the snapshots
+ * and the array. 0 or -ENOMEM. From any thread.
  */
-int recorder_peaks_write(struct emit *json, const struct snapshot *snapshot,
-			 const struct filter *filter, enum group_kind by);
-int recorder_peaks_ended(struct recorder *recorder, const struct query *query,
-			 const struct store_sees *sees, struct emit *json);
+int recorder_peaks_ended(struct recorder *recorder, const struct store_sees *sees,
+			 struct snapshot ***ret_list, size_t *ret_count);
 
 /* Processes that have ended and left buffers. From any thread. */
 uint64_t recorder_leaked(struct recorder *recorder);
