@@ -62,3 +62,26 @@ UNIT(what_is_no_list_has_no_rows)
 		document_unload(&document);
 	}
 }
+
+UNIT(numbers_are_exact_and_a_lie_rounds_them)
+{
+	static const struct field numbers[] = {
+		{.key = "a", .kind = FIELD_NUMBER},
+		{.key = "b", .kind = FIELD_NUMBER, .offset = sizeof(uint64_t)},
+		FIELD_END,
+	};
+	struct json_t *document = loaded("{\"a\":9223372036854775807,\"b\":-1}");
+	uint64_t row[2];
+
+	assert(fields_take(document, numbers, row, NULL) == 0);
+	assert(row[0] == INT64_MAX && row[1] == 0);
+	document_unload(&document);
+	document = loaded("{\"a\":18446744073709551615,\"b\":1794787931175428897}");
+	assert(fields_take(document, numbers, row, NULL) == 0);
+	assert(row[0] == UINT64_MAX && row[1] / 1000 == 1794787931175428); /* rounded to 256 ns */
+	document_unload(&document);
+	document = loaded("{\"a\":1e20,\"b\":0.5}");
+	assert(fields_take(document, numbers, row, NULL) == 0 && row[0] == 0 && row[1] == 0);
+	document_unload(&document);
+	assert(!loaded("{"));
+}

@@ -8,6 +8,7 @@
 
 #include "answers/ended.h"
 #include "answers/fields.h"
+#include "answers/peak.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/pool.h"
@@ -184,23 +185,45 @@ UNIT(nothing_at_all_is_an_empty_row)
 	"\"age_ns\":1,\"name\":null,\"phase\":null,\"thread\":7,\"flags\":[],\"stack\":[],"      \
 	"\"site\":null}]}"
 
+#define PEAK(per_bank)                                                                             \
+	"{\"pid\":7,\"comm\":\"a\",\"device\":0,\"device_uid\":\"0x1f\",\"start_ns\":1,"           \
+	"\"type\":\"DRAM\",\"bytes\":64,\"bound\":\"at_least\",\"time_ns\":1,\"moment_ns\":2,"     \
+	"\"exact\":false,\"known_bytes\":64,\"unknown_bytes\":0,\"buffers\":2,\"per_"              \
+	"bank\":" per_bank                                                                         \
+	",\"groups\":[{\"key\":\"DRAM: f\",\"type\":\"DRAM\",\"calls\":\"f\",\"site\":null,"       \
+	"\"name\":null,\"name_count\":null,\"names\":[],\"bytes\":32,\"buffers\":1,\"oldest_ns\":" \
+	"1},"                                                                                      \
+	"{\"key\":null,\"bytes\":32,\"buffers\":1,\"oldest_ns\":1}]}"
+
 UNIT(a_row_that_was_read_is_written_the_same)
 {
-	static const char *const texts[] = {LEAK(""), LEAK("\"recording\":null,"),
-					    LEAK("\"recording\":\"b\",")};
+	static const struct {
+		const struct field *fields;
+		const char *text;
+	} rows[] = {
+		{leaks_fields, LEAK("")},
+		{leaks_fields, LEAK("\"recording\":null,")},
+		{leaks_fields, LEAK("\"recording\":\"b\",")},
+		{peak_fields, PEAK("null")},
+		{peak_fields, PEAK("{\"bytes\":8,\"bound\":\"exact\",\"banks\":null}")},
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		json_t *document = json_loads(texts[i], 0, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		union {
+			struct leaks_row leak;
+			struct peak_row peak;
+		} row;
+		json_t *document = json_loads(rows[i].text, 0, NULL);
 		struct pool pool = POOL_NULL;
-		struct leaks_row row = {.snapshot = NULL};
 		char *text = NULL;
 		size_t length;
 		FILE *out = open_memstream(&text, &length);
 		struct emit json = EMIT_INIT(out);
 
-		assert(document && fields_take(document, leaks_fields, &row, &pool) == 0);
-		fields_put_row(&json, leaks_fields, &row);
-		assert(fclose(out) == 0 && strcmp(text, texts[i]) == 0);
+		memset(&row, 0, sizeof(row));
+		assert(document && fields_take(document, rows[i].fields, &row, &pool) == 0);
+		fields_put_row(&json, rows[i].fields, &row);
+		assert(fclose(out) == 0 && strcmp(text, rows[i].text) == 0);
 		free(text);
 		pool_deinit(&pool);
 		json_decref(document);

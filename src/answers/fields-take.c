@@ -23,7 +23,9 @@ static uint64_t fields_take_number(const json_t *value)
 
 	if (json_is_integer(value) && json_integer_value(value) > 0)
 		return (uint64_t)json_integer_value(value);
-	/* As a document has them in which one number exceeds 2^63. */
+	/* As a document has them in which one number exceeds 2^63; the largest has become 2^64. */
+	if (real >= 0x1p64 && real <= 0x1p64)
+		return UINT64_MAX;
 	return real > 0 && real < 0x1p64 && real == trunc(real) ? (uint64_t)real : 0;
 }
 
