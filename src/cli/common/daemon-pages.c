@@ -37,6 +37,13 @@ int daemon_pages_ask(struct daemon_client *remote, enum answers_id id, const str
 	return r;
 }
 
+static uint64_t daemon_pages_number(const json_t *row, const char *key)
+{
+	json_int_t number = json_integer_value(json_object_get(row, key));
+
+	return number > 0 ? (uint64_t)number : 0;
+}
+
 struct daemon_pages_walk {
 	struct daemon_client *remote;
 	const struct daemon_pages_query *query;
@@ -159,7 +166,7 @@ bool daemon_pages_is_cursor(const char *text)
 /* Advances the cursor. False if this was the last page. */
 static bool daemon_pages_go_on(struct daemon_pages_walk *walk)
 {
-	const char *next = daemon_pages_text(walk->page, "next");
+	const char *next = json_string_value(json_object_get(walk->page, "next"));
 
 	if (!next || !daemon_pages_is_cursor(next) || strcmp(next, walk->cursor) == 0 ||
 	    (walk->query->query.given & QUERY_LIMIT) || ++walk->pages >= DAEMON_PAGES_PAGES_MAX)
@@ -325,68 +332,39 @@ int daemon_pages_document(struct daemon_client *remote, const struct daemon_page
 	return 0;
 }
 
-int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
-		      daemon_pages_fn *fn, void *context, uint64_t *ret_hidden)
-{
-	CLEANUP(daemon_pages_walk_deinit)
-	struct daemon_pages_walk walk = {.remote = remote, .query = query};
-	int r;
-
-	if (ret_hidden)
-		*ret_hidden = 0;
-	do {
-		r = daemon_pages_page(&walk);
-		if (r == 0 && ret_hidden)
-			*ret_hidden = daemon_pages_number(walk.page, "hidden");
-		for (size_t i = 0; r == 0 && i < json_array_size(daemon_pages_list(&walk)); i++)
-			r = fn(context, json_array_get(daemon_pages_list(&walk), i));
-	} while (r == 0 && daemon_pages_go_on(&walk));
-	return r;
-}
-
-struct daemon_pages_each {
-	const struct answer *answer;
-	daemon_pages_row_fn *fn;
-	void *context;
-	void *row;
-};
-
-static int daemon_pages_each_row(void *context, const json_t *object)
+static int daemon_pages_row(const struct answer *answer, const json_t *object, void *row,
+			    daemon_pages_row_fn *fn, void *context)
 {
 	CLEANUP(pool_deinit) struct pool pool = POOL_NULL;
-	struct daemon_pages_each *each = context;
 	int r;
 
-	memset(each->row, 0, each->answer->size);
-	r = fields_take(object, each->answer->fields, each->row, &pool);
-	return r < 0 ? r : each->fn(each->context, each->row);
+	memset(row, 0, answer->size);
+	r = fields_take(object, answer->fields, row, &pool);
+	return r < 0 ? r : fn(context, row);
 }
 
 int daemon_pages_each(struct daemon_client *remote, const struct daemon_pages_query *query,
 		      daemon_pages_row_fn *fn, void *context, uint64_t *ret_hidden)
 {
+	CLEANUP(daemon_pages_walk_deinit)
+	struct daemon_pages_walk walk = {.remote = remote, .query = query};
 	CLEANUP_FREE void *row = malloc(query->answer->size);
-	struct daemon_pages_each each = {query->answer, fn, context, row};
+	int r;
 
-	return row ? daemon_pages_rows(remote, query, daemon_pages_each_row, &each, ret_hidden)
-		   : -ENOMEM;
-}
-
-uint64_t daemon_pages_number(const json_t *row, const char *key)
-{
-	const json_t *value = json_object_get(row, key);
-	double number = json_is_real(value) ? json_real_value(value) : 0;
-
-	if (json_is_integer(value))
-		return json_integer_value(value) > 0 ? (uint64_t)json_integer_value(value) : 0;
-	if (!(number > 0))
-		return 0;
-	return number >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)number;
-}
-
-const char *daemon_pages_text(const json_t *row, const char *key)
-{
-	return json_string_value(json_object_get(row, key));
+	if (ret_hidden)
+		*ret_hidden = 0;
+	if (!row)
+		return -ENOMEM;
+	do {
+		r = daemon_pages_page(&walk);
+		if (r == 0 && ret_hidden)
+			*ret_hidden = daemon_pages_number(walk.page, "hidden");
+		for (size_t i = 0; r == 0 && i < json_array_size(daemon_pages_list(&walk)); i++)
+			r = daemon_pages_row(query->answer,
+					     json_array_get(daemon_pages_list(&walk), i), row, fn,
+					     context);
+	} while (r == 0 && daemon_pages_go_on(&walk));
+	return r;
 }
 
 void daemon_pages_print_hidden(uint64_t hidden, const char *what)

@@ -38,17 +38,13 @@ bool daemon_pages_is_cursor(const char *text);
 int daemon_pages_document(struct daemon_client *remote, const struct daemon_pages_query *query,
 			  FILE *out, bool *ret_is_begun);
 
-/* Handles one row. 0, or a negative errno. */
-typedef int daemon_pages_fn(void *context, const json_t *row);
-
-/* @ret_hidden: rows of other users that the asker may not see, also on failure; may be NULL. */
-int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
-		      daemon_pages_fn *fn, void *context, uint64_t *ret_hidden);
-
 /* Handles one row, of the struct that the answer has. 0, or a negative errno. */
 typedef int daemon_pages_row_fn(void *context, const void *row);
 
-/* As daemon_pages_rows(), by the answer's table; a row and its texts are there until the call ends. */
+/*
+ * Hands out all rows, which are there until the call ends. @ret_hidden: how many there are of other users that the
+ * asker may not see, also on failure; may be NULL.
+ */
 int daemon_pages_each(struct daemon_client *remote, const struct daemon_pages_query *query,
 		      daemon_pages_row_fn *fn, void *context, uint64_t *ret_hidden);
 
@@ -58,10 +54,6 @@ void daemon_pages_print_hidden(uint64_t hidden, const char *what);
 /* A document that comes as a whole; NULL if it is invalid. 0, a daemon_client_outcome, or a negative errno. */
 int daemon_pages_ask(struct daemon_client *remote, enum answers_id id, const struct query *query,
 		     json_t **ret_document);
-
-/* Members of a row; 0 or NULL if missing or of another type. */
-uint64_t daemon_pages_number(const json_t *row, const char *key);
-const char *daemon_pages_text(const json_t *row, const char *key);
 
 /* Prints the stack of a row, innermost frame first, one per line. */
 void daemon_pages_print_stack(const struct call_stack *stack, const char *indent);
