@@ -51,9 +51,9 @@ struct answer {
 	uint32_t honours; /* enum query_field */
 	uint32_t options; /* further ones, which only the command of that name takes */
 	/* Of one that comes in pages: */
-	uint32_t page;       /* rows that a command asks for at a time; each may be large */
-	const char *list;    /* the member that goes on on the next page */
-	const char *sublist; /* of its last row, a member that may go on too; NULL = none */
+	uint32_t page;              /* rows that a command asks for at a time; each may be large */
+	const char *list;           /* the member that goes on on the next page */
+	const char *sublist;        /* of its last row, a member that may go on too; NULL = none */
 	const struct field *fields; /* of a row of that list, and the size of its struct */
 	size_t size;
 };

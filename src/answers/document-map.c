@@ -116,7 +116,7 @@ static const struct field map_row[] = {
 		 .says = "what its blocks take in all banks; null: not known of all of them"),
 	FIELD("fragmentation", DOUBLE, fragmentation, .most = 1,
 	      .says = "share of the free bytes that is not in the largest free block"),
-	FIELD_POINTED("shared", shared, map_shared,
+	FIELD_POINTED("shared", shared, map_shared, .is_later = true,
 		      .says = "null: no other process holds any of this memory"),
 	FIELD_END,
 };

@@ -220,7 +220,7 @@ const struct field document_process[] = {
 	PROCESS("source", TEXT, source, .names = document_source),
 	PROCESS("alive", BOOL, alive),
 	PROCESS("exact", BOOL, exact),
-	PROCESS("gave_up", TEXT, gave_up, .absent = FIELD_NULL),
+	PROCESS("gave_up", TEXT, gave_up, .absent = FIELD_NULL, .is_later = true),
 	PROCESS("stale", BOOL, stale),
 	PROCESS("claim", BOOL, unproven),
 	PROCESS("untracked", BOOL, untracked),

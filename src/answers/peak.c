@@ -44,7 +44,8 @@ const struct field peak_fields[] = {
 	FIELD("known_bytes", BYTES, known),
 	FIELD("unknown_bytes", BYTES, unknown),
 	FIELD("buffers", NUMBER, buffers),
-	FIELD_STRUCT("per_bank", per_bank, peak_per_bank, .known = FIELD_KNOWN(has_per_bank)),
+	FIELD_STRUCT("per_bank", per_bank, peak_per_bank, .known = FIELD_KNOWN(has_per_bank),
+		     .is_later = true),
 	FIELD_MORE_OF(groups, buffers_groups_fields),
 	FIELD_END,
 };
