@@ -192,7 +192,7 @@ FNR == 1 {
 function use(to, file,    kind) {
 	if (to == from || (from, to) in same)
 		return
-	kind = (from, to) in allowed ? allowed[from, to] : allowed[from, file]
+	kind = (from, to) in allowed ? allowed[from, to] : (from, file) in allowed ? allowed[from, file] : 0
 	if (!kind || (kind == 2 && !is_test))
 		wrong("a file of " from " must not use \"" file "\"")
 	if (kind == 2 || !is_test)
