@@ -2,8 +2,9 @@
 """./dev mutate: measures the tests by small faults in the code that they test.
 
 Each mutant is put into a copy of the last commit, in build-mutate/, and is built there. It is killed by the first
-test that fails with it and passes without it: of the layer's unit, hostile and proof tests, or else of the transcripts in
-tests/golden (the net), or else of the integration tests in TABLE. A mutant that does not compile, or whose object code is the same, does not count.
+test that fails with it and passes without it: of the layer's unit, hostile and proof tests, or else of the same with
+sanitizers (as ./dev sanitize memory runs them), or else of the transcripts in tests/golden (the net), or else of the
+integration tests in TABLE. A mutant that does not compile, or whose object code is the same, does not count.
 """
 
 import argparse
@@ -27,11 +28,13 @@ ROOT = Path.cwd()
 FOLDER = ROOT / "build-mutate"
 TREE = FOLDER / "tree"
 BUILD = TREE / "build"
+SANITIZED = TREE / "build-asan"
 USUAL = FOLDER / "usual.json"
 
 # Seconds of a test program, and of a file or folder of integration tests; one that hangs has failed. Once a test has
 # passed, the limit is ten times as long as it took.
 UNIT_LIMIT = 120
+SANITIZED_LIMIT = 600
 FILE_LIMIT = 300
 NET_LIMIT = 600
 LIMIT_MIN = 20
@@ -126,8 +129,8 @@ def run_test(name, most, words, **options):
     return code, output
 
 
-def ninja(*targets):
-    return run(["ninja", "-C", BUILD, *targets])
+def ninja(*targets, folder=BUILD):
+    return run(["ninja", "-C", folder, *targets])
 
 
 def git(*words):
@@ -167,12 +170,13 @@ class Copy:
         git("-C", str(TREE), "checkout", "-q", "--force", "--detach", self.commit)
 
     def configure(self):
-        script = "set -u; ROOT=$PWD; . tools/dev/common.sh; . tools/dev/build.sh; configure build -Ddashboard=disabled"
-        code, output = run(["sh", "-c", script], cwd=TREE)
-        if code == 0:  # a build that was there: if a meson.build has changed since, it has other tests
-            code, output = ninja("build.ninja")
-        if code != 0:
-            die(f"cannot configure {BUILD}:\n{output}")
+        for folder, options in (BUILD, ""), (SANITIZED, "-Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false"):
+            script = "set -u; ROOT=$PWD; . tools/dev/common.sh; . tools/dev/build.sh; configure "
+            code, output = run(["sh", "-c", f"{script} {folder.name} -Ddashboard=disabled {options}"], cwd=TREE)
+            if code == 0:  # a build that was there: if a meson.build has changed since, it has other tests
+                code, output = ninja("build.ninja", folder=folder)
+            if code != 0:
+                die(f"cannot configure {folder}:\n{output}")
         self.objects = defaultdict(list)
         for entry in json.loads((BUILD / "compile_commands.json").read_text()):
             path = os.path.relpath(BUILD / entry["file"], TREE)
@@ -228,10 +232,15 @@ def program_of(test):
     return os.path.relpath(test["cmd"][0], BUILD)
 
 
-def run_unit(test):
+def run_unit(test, folder=BUILD):
     """Why it fails; "" if it does not."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("TTMEM")}
-    code, output = run_test(test["name"], UNIT_LIMIT, test["cmd"], cwd=BUILD, env=env)
+    words, name, limit = [folder / program_of(test), *test["cmd"][1:]], test["name"], UNIT_LIMIT
+    if folder == SANITIZED:
+        name, limit = f"{name} (sanitized)", SANITIZED_LIMIT
+        env |= {"TTMEM_UNIT_TIMEOUT": "10", "UBSAN_OPTIONS": "halt_on_error=1",
+                "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1"}  # fmt: skip
+    code, output = run_test(name, limit, words, cwd=folder, env=env)
     if code == 0:
         return ""
     case = re.search(r"^FAIL (\S+)", output, re.M)
@@ -278,23 +287,23 @@ class Mutation:
     def take_back(self):
         self.file.write_text(self.text)
 
-    def is_sound(self, name, targets, test):
+    def is_sound(self, name, targets, test, folder=BUILD):
         """Whether a test that has failed passes without the mutant."""
         self.take_back()
-        passes = ninja(*targets)[0] == 0 and not test()
+        passes = ninja(*targets, folder=folder)[0] == 0 and not test()
         self.put()
         if not passes:
             self.copy.unsound.add(name)
             print(f"{name} fails without a mutant too: it is left out", file=sys.stderr)
         return passes
 
-    def by_unit(self):
-        for group in self.copy.layer_tests(self.mutant.path):
-            if group and ninja("-k", "0", *map(program_of, group))[0] != 0:
+    def by_unit(self, folder=BUILD):
+        for group in self.copy.layer_tests(self.mutant.path)[: 2 if folder == SANITIZED else 3]:
+            if group and ninja("-k", "0", *map(program_of, group), folder=folder)[0] != 0:
                 return "", "the tests cannot be built"
             failed = []
             with ThreadPoolExecutor(self.jobs) as pool:
-                runs = {pool.submit(run_unit, test): test for test in group}
+                runs = {pool.submit(run_unit, test, folder): test for test in group}
                 for done in as_completed(runs):
                     if done.cancelled() or not done.result():
                         continue
@@ -302,9 +311,12 @@ class Mutation:
                     for other in runs:
                         other.cancel()
             for test, why in failed:
-                if self.is_sound(test["name"], [program_of(test)], lambda test=test: run_unit(test)):
-                    return "unit", f"{test['name']} ({why})"
+                if self.is_sound(test["name"], [program_of(test)], lambda test=test: run_unit(test, folder), folder):
+                    return "unit", f"{test['name']} ({why}{', sanitized' if folder == SANITIZED else ''})"
         return "", ""
+
+    def by_sanitizer(self):
+        return self.by_unit(SANITIZED)
 
     def by_net(self):
         if ninja(*self.copy.programs)[0] != 0:
@@ -341,7 +353,7 @@ class Mutation:
             if after == before:
                 return "not counted", "same object code"
             outcome, who = self.by_unit()
-            for further in () if is_unit_only else (self.by_net, self.by_integration):
+            for further in (self.by_sanitizer, *(() if is_unit_only else (self.by_net, self.by_integration))):
                 if not outcome and not who:
                     outcome, who = further()
             return outcome or "survived", who
