@@ -1,302 +1,293 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem analyze --json; docs/schema/analyze.json has the form. */
+/* ttmem.analyze/1. */
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "answers/document.h"
+#include "base/bits.h"
 #include "base/emit.h"
 #include "compat/commands/analyze.h"
+#include "model/types.h"
 
-static bool json_has_room(const struct analyze *analyze, size_t shown)
-{
-	return !analyze->has_top || shown < analyze->top;
-}
+#define FORMAT FIELD("format", NAME, format, .names = log_reader_format_name)
+#define TYPE                                                   \
+	FIELD_OR_NULL("type", NAME, type, .names = types_name, \
+		      .says = "null: the log does not tell")
 
-static void json_files(struct emit *json, const struct analyze *analyze)
-{
-	emit_open_array(json, "files");
-	for (size_t i = 0; i < analyze->file_count; i++) {
-		const struct analyze_file *file = &analyze->files[i];
+/* Of an array "found". */
+static const struct field analyze_found[] = {
+	{.key = "double_frees", .offset = sizeof(uint64_t) * LOG_ANALYSIS_DOUBLE_FREE},
+	{.key = "unknown_frees", .offset = sizeof(uint64_t) * LOG_ANALYSIS_UNKNOWN_FREE},
+	{.key = "size_changes", .offset = sizeof(uint64_t) * LOG_ANALYSIS_SIZE_CHANGE},
+	FIELD_END,
+};
 
-		emit_open_object(json, NULL);
-		emit_string(json, "path", file->path);
-		emit_u64(json, "bytes", file->counts.bytes);
-		emit_u64(json, "lines", file->counts.lines);
-		emit_u64(json, "events", file->counts.events);
-		emit_u64(json, "damaged", file->counts.damaged);
-		emit_u64(json, "other_lines", file->counts.other);
-		emit_bool(json, "frees_known", !analyze_no_frees(file));
-		emit_open_array(json, "formats");
-		for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
-			if (file->counts.of_format[f])
-				emit_string(json, NULL,
-					    log_reader_format_name((enum log_reader_format)f));
-		}
-		emit_close_array(json);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
+#define ROW struct analyze_file
 
-static void json_found(struct emit *json, const uint64_t found[LOG_ANALYSIS_KINDS])
-{
-	emit_u64(json, "double_frees", found[LOG_ANALYSIS_DOUBLE_FREE]);
-	emit_u64(json, "unknown_frees", found[LOG_ANALYSIS_UNKNOWN_FREE]);
-	emit_u64(json, "size_changes", found[LOG_ANALYSIS_SIZE_CHANGE]);
-}
+static const struct field analyze_file[] = {
+	FIELD("path", TEXT, path),
+	FIELD("bytes", BYTES, counts.bytes),
+	FIELD("lines", NUMBER, counts.lines),
+	FIELD("events", NUMBER, counts.events),
+	FIELD("damaged", NUMBER, counts.damaged, .says = "looked like events and were skipped"),
+	FIELD("other_lines", NUMBER, counts.other,
+	      .says = "no part of anything known; without empty ones"),
+	FIELD("frees_known", NOT, counts.lacks_frees,
+	      .says = "false: what was left of some of its events cannot be told"),
+	FIELD("formats", FLAGS, counts.formats, .names = log_reader_format_name),
+	FIELD_END,
+};
 
-static void json_summary(struct emit *json, const struct analyze *analyze)
-{
-	const struct analyze_totals *totals = &analyze->totals;
+#undef ROW
+#define ROW struct analyze
 
-	emit_open_object(json, "summary");
-	emit_u64(json, "events", totals->events);
-	emit_u64(json, "damaged", totals->damaged);
-	emit_bool(json, "frees_known", totals->blind == 0);
-	emit_u64(json, "allocs", totals->allocs);
-	emit_u64(json, "frees", totals->frees);
-	emit_u64(json, "leaks", totals->leaks);
-	emit_u64(json, "leaked_bytes", totals->leaked_bytes);
-	json_found(json, totals->found);
-	emit_u64(json, "reuses", totals->reuses);
-	emit_u64(json, "early_frees", totals->early_frees);
-	emit_u64(json, "unnamed_left", totals->unnamed);
-	emit_u64(json, "unnamed_left_bytes", totals->unnamed_bytes);
-	emit_u64(json, "unseen_left", analyze->result.unseen);
-	emit_u64(json, "rejected", analyze->result.rejected);
-	emit_u64(json, "starts", analyze->result.restarts);
-	emit_u64(json, "merged", analyze->result.merged);
-	emit_close_object(json);
-}
+static const struct field analyze_summary[] = {
+	FIELD("events", NUMBER, totals.events),
+	FIELD("damaged", NUMBER, totals.damaged),
+	FIELD("frees_known", NOT, totals.lacks_frees, .says = "of all files"),
+	FIELD("allocs", NUMBER, totals.allocs),
+	FIELD("frees", NUMBER, totals.frees),
+	FIELD("leaks", NUMBER, totals.leaks),
+	FIELD("leaked_bytes", BYTES, totals.leaked_bytes),
+	FIELD_MORE_OF(totals.found, analyze_found),
+	FIELD("reuses", NUMBER, totals.reuses,
+	      .says = "allocations of an address that had been freed"),
+	FIELD("early_frees", NUMBER, totals.early_frees,
+	      .says = "of buffers that the server knew and that were allocated before the log"),
+	FIELD("unnamed_left", NUMBER, totals.unnamed,
+	      .says = "circular buffers and kernels, for which the server's log has no addresses"),
+	FIELD("unnamed_left_bytes", BYTES, totals.unnamed_bytes, .says = "rounded in the log"),
+	FIELD("unseen_left", NUMBER, result.unseen,
+	      .says = "buffers of ended processes that were allocated before the log"),
+	FIELD("rejected", NUMBER, result.rejected, .says = "messages that the server refused"),
+	FIELD("starts", NUMBER, result.restarts, .says = "of the server, in this log"),
+	FIELD("merged", NUMBER, result.merged,
+	      .says = "allocations that the server took for references to another process's "
+		      "buffer"),
+	FIELD_END,
+};
 
-static void json_sum(struct emit *json, uint32_t type, const struct log_analysis_sum *sum)
-{
-	emit_open_object(json, NULL);
-	emit_string(json, "type", analyze_type_name(type));
-	emit_u64(json, "allocs", sum->allocs);
-	emit_u64(json, "frees", sum->frees);
-	emit_u64(json, "bytes", sum->bytes);
-	emit_u64(json, "peak_bytes", sum->peak_bytes);
-	emit_u64(json, "live", sum->live);
-	emit_u64(json, "live_bytes", sum->live_bytes);
-	emit_u64(json, "leaks", sum->leaks);
-	emit_u64(json, "leaked_bytes", sum->leaked_bytes);
-	json_found(json, sum->found);
-	emit_u64(json, "reuses", sum->reuses);
-	emit_u64(json, "early_frees", sum->early_frees);
-	emit_u64(json, "hooked", sum->hooked);
-	emit_close_object(json);
-}
-
-static void json_devices(struct emit *json, const struct analyze *analyze)
+static const void *analyze_each_sum(const void *context, size_t *at, void *room)
 {
 	static const struct log_analysis_sum none;
+	const struct log_analysis_sum *sums = ((const struct log_analysis_device *)context)->sums;
 
-	emit_open_array(json, "devices");
-	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
-		for (size_t d = 0; d < BOOK_DEVICES; d++) {
-			const struct log_analysis_device *device = analyze->result.devices[f][d];
-
-			if (!device)
-				continue;
-			emit_open_object(json, NULL);
-			emit_string(json, "format",
-				    log_reader_format_name((enum log_reader_format)f));
-			emit_u64(json, "device", d);
-			emit_bool(json, "frees_known",
-				  log_reader_format_has_frees((enum log_reader_format)f));
-			emit_open_array(json, "types");
-			for (uint32_t t = 0; t < LOG_ANALYSIS_TYPES; t++) {
-				const struct log_analysis_sum *sum = &device->sums[t];
-
-				if (analyze_wants_type(analyze, t) &&
-				    memcmp(sum, &none, sizeof(none)) != 0)
-					json_sum(json, t, sum);
-			}
-			emit_close_array(json);
-			emit_close_object(json);
-		}
-	}
-	emit_close_array(json);
+	(void)room;
+	while (*at < LOG_ANALYSIS_TYPES &&
+	       memcmp(&sums[*at], &none, offsetof(struct log_analysis_sum, type)) == 0)
+		++*at;
+	return *at < LOG_ANALYSIS_TYPES ? &sums[(*at)++] : NULL;
 }
 
-static void json_pid(struct emit *json, const struct log_analysis_process *process)
+#undef ROW
+#define ROW struct log_analysis_sum
+
+static const struct field analyze_sum[] = {
+	TYPE,
+	FIELD("allocs", NUMBER, allocs),
+	FIELD("frees", NUMBER, frees),
+	FIELD("bytes", BYTES, bytes, .says = "allocated in all"),
+	FIELD("peak_bytes", BYTES, peak_bytes),
+	FIELD("live", NUMBER, live, .says = "at the end of the log"),
+	FIELD("live_bytes", BYTES, live_bytes),
+	FIELD("leaks", NUMBER, leaks),
+	FIELD("leaked_bytes", BYTES, leaked_bytes),
+	FIELD_MORE_OF(found, analyze_found),
+	FIELD("reuses", NUMBER, reuses),
+	FIELD("early_frees", NUMBER, early_frees),
+	FIELD("hooked", NUMBER, hooked, .says = "without memory behind them"),
+	FIELD_END,
+};
+
+static const void *analyze_each_device(const void *context, size_t *at, void *room)
 {
-	if (process->has_pid)
-		emit_u64(json, "pid", process->pid);
-	else
-		emit_null(json, "pid");
+	const struct analyze *analyze = context;
+
+	(void)room;
+	while (*at < LOG_ANALYSIS_DEVICES && !analyze->result.devices[*at])
+		++*at;
+	return *at < LOG_ANALYSIS_DEVICES ? analyze->result.devices[(*at)++] : NULL;
 }
 
-static void json_processes(struct emit *json, const struct analyze *analyze)
+#undef ROW
+#define ROW struct log_analysis_device
+
+static const struct field analyze_device[] = {
+	FORMAT,
+	FIELD("device", SHORT, number, .most = BOOK_DEVICES - 1),
+	FIELD("frees_known", BOOL, has_frees,
+	      .says = "false: the format has no frees, so what is 0 below was not found to be "
+		      "none"),
+	FIELD_MADE("types", analyze_each_sum, analyze_sum),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct log_analysis_process
+
+static const struct field analyze_pid[] = {
+	FIELD_IF(has_pid, "pid", SHORT, pid, .says = "null: the log does not tell"),
+	FIELD_END,
+};
+
+static const struct field analyze_process[] = {
+	FORMAT,
+	FIELD_MORE(analyze_pid),
+	FIELD("ended", BOOL, has_ended, .says = "the server says so"),
+	FIELD("frees_known", BOOL, has_frees, .says = "as of devices"),
+	FIELD("allocs", NUMBER, allocs),
+	FIELD("frees", NUMBER, frees),
+	FIELD("leaks", NUMBER, leaks),
+	FIELD("leaked_bytes", BYTES, leaked_bytes),
+	FIELD_MORE_OF(found, analyze_found),
+	FIELD_END,
+};
+
+struct analyze_row {
+	struct log_analysis_leak leak;
+	struct log_analysis_finding finding; /* or this */
+	const struct log_analysis_process *process;
+	const char *path, *last_path, *stack;
+};
+
+static const void *analyze_each_leak(const void *context, size_t *at, void *room)
 {
-	emit_open_array(json, "processes");
-	for (size_t i = 0; i < analyze->result.process_count; i++) {
-		const struct log_analysis_process *process = &analyze->result.processes[i];
-
-		emit_open_object(json, NULL);
-		emit_string(json, "format",
-			    log_reader_format_name((enum log_reader_format)process->format));
-		json_pid(json, process);
-		emit_bool(json, "ended", process->has_ended);
-		emit_bool(json, "frees_known",
-			  log_reader_format_has_frees((enum log_reader_format)process->format));
-		emit_u64(json, "allocs", process->allocs);
-		emit_u64(json, "frees", process->frees);
-		emit_u64(json, "leaks", process->leaks);
-		emit_u64(json, "leaked_bytes", process->leaked_bytes);
-		json_found(json, process->found);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
-}
-
-/* Each line of @stack is an element; and the one that stands for it. */
-static void json_stack(struct emit *json, const char *stack)
-{
-	const char *all = stack;
-
-	emit_open_array(json, "stack");
-	while (stack && *stack) {
-		size_t length = strcspn(stack, "\n");
-		CLEANUP_FREE char *frame = strndup(stack, length);
-
-		emit_string(json, NULL, frame ? frame : "");
-		stack += length + (stack[length] == '\n');
-	}
-	emit_close_array(json);
-	analyze_site_json(json, all);
-}
-
-static void json_leaks(struct emit *json, const struct analyze *analyze)
-{
+	const struct analyze *analyze = context;
 	const struct log_analysis_result *result = &analyze->result;
-	size_t shown = 0;
+	struct analyze_row *row = room;
 
-	emit_open_array(json, "leaks");
-	for (size_t i = 0; i < result->leak_count && json_has_room(analyze, shown); i++) {
-		const struct log_analysis_leak *leak = &result->leaks[i];
-
-		if (!analyze_wants_type(analyze, leak->type))
-			continue;
-		shown++;
-		emit_open_object(json, NULL);
-		emit_string(json, "format",
-			    log_reader_format_name((enum log_reader_format)leak->format));
-		emit_u64(json, "device", leak->device);
-		json_pid(json, &result->processes[leak->process]);
-		emit_string(json, "type", analyze_type_name(leak->type));
-		emit_hex(json, "address", leak->address);
-		emit_u64(json, "size", leak->size);
-		emit_u64(json, "refs", leak->refs);
-		emit_string(json, "how",
-			    leak->how == LOG_ANALYSIS_PROCESS_ENDED ? "process_ended"
-								    : "end_of_log");
-		emit_string(json, "path", analyze->files[leak->file].path);
-		emit_u64(json, "line", leak->line);
-		json_stack(json, analyze_stack(analyze, leak->site));
-		emit_close_object(json);
-	}
-	emit_close_array(json);
+	if (*at >= bits_min(result->leak_count, analyze->top))
+		return NULL;
+	row->leak = result->leaks[(*at)++];
+	row->process = &result->processes[row->leak.process];
+	row->path = analyze->files[row->leak.file].path;
+	row->stack = analyze_stack(analyze, row->leak.site);
+	return row;
 }
 
-static void json_size(struct emit *json, const char *key, uint64_t size)
+static const void *analyze_each_finding(const void *context, size_t *at, void *room)
 {
-	if (size)
-		emit_u64(json, key, size);
-	else
-		emit_null(json, key);
-}
-
-static void json_findings(struct emit *json, const struct analyze *analyze)
-{
+	const struct analyze *analyze = context;
 	const struct log_analysis_result *result = &analyze->result;
-	size_t shown = 0;
+	struct analyze_row *row = room;
 
-	emit_open_array(json, "findings");
-	for (size_t i = 0; i < result->finding_count && json_has_room(analyze, shown); i++) {
-		const struct log_analysis_finding *finding = &result->findings[i];
-
-		if (!analyze_wants_type(analyze, finding->type))
-			continue;
-		shown++;
-		emit_open_object(json, NULL);
-		emit_string(json, "kind",
-			    log_analysis_kind_name((enum log_analysis_kind)finding->kind));
-		emit_string(json, "cause",
-			    log_analysis_cause_name((enum log_analysis_cause)finding->cause));
-		emit_string(json, "format",
-			    log_reader_format_name((enum log_reader_format)finding->format));
-		emit_u64(json, "device", finding->device);
-		json_pid(json, &result->processes[finding->process]);
-		emit_string(json, "type", analyze_type_name(finding->type));
-		emit_hex(json, "address", finding->address);
-		json_size(json, "size", finding->size);
-		json_size(json, "other_size", finding->other_size);
-		emit_u64(json, "count", finding->count);
-		emit_string(json, "path", analyze->files[finding->file].path);
-		emit_u64(json, "line", finding->line);
-		emit_string(json, "last_path", analyze->files[finding->last_file].path);
-		emit_u64(json, "last_line", finding->last_line);
-		emit_close_object(json);
-	}
-	emit_close_array(json);
+	if (*at >= bits_min(result->finding_count, analyze->top))
+		return NULL;
+	row->finding = result->findings[(*at)++];
+	row->process = &result->processes[row->finding.process];
+	row->path = analyze->files[row->finding.file].path;
+	row->last_path = analyze->files[row->finding.last_file].path;
+	return row;
 }
 
-static void json_sites(struct emit *json, const struct analyze *analyze)
+static const void *analyze_each_site(const void *context, size_t *at, void *room)
 {
-	size_t count = 0;
-	CLEANUP_FREE size_t *order = analyze_sites(analyze, &count);
+	const struct analyze *analyze = context;
 
-	emit_open_array(json, "sites");
-	for (size_t i = 0; order && i < count && json_has_room(analyze, i); i++) {
-		const struct log_analysis_site *site = &analyze->result.sites[order[i]];
-
-		emit_open_object(json, NULL);
-		emit_string(json, "format",
-			    log_reader_format_name((enum log_reader_format)site->format));
-		emit_string(json, "type", analyze_type_name(site->type));
-		emit_u64(json, "allocs", site->allocs);
-		emit_u64(json, "frees", site->frees);
-		emit_u64(json, "replaced", site->replaced);
-		emit_u64(json, "bytes", site->bytes);
-		emit_u64(json, "leaks", site->leaks);
-		emit_u64(json, "leaked_bytes", site->leaked_bytes);
-		json_stack(json, analyze_stack(analyze, (uint32_t)order[i]));
-		emit_close_object(json);
-	}
-	emit_close_array(json);
+	(void)room;
+	return *at < bits_min(analyze->site_count, analyze->top) ? analyze->sites[(*at)++] : NULL;
 }
+
+#undef ROW
+#define ROW struct analyze_row
+#define BUFFER(OF)                                                           \
+	FIELD("format", NAME, OF.format, .names = log_reader_format_name),   \
+		FIELD("device", SHORT, OF.device, .most = BOOK_DEVICES - 1), \
+		FIELD_MORE_AT(process, analyze_pid),                         \
+		FIELD_OR_NULL("type", NAME, OF.type, .names = types_name,    \
+			      .says = "null: the log does not tell"),        \
+		FIELD("address", HEX, OF.address)
+
+static const struct field analyze_leak[] = {
+	BUFFER(leak),
+	FIELD("size", BYTES, leak.size),
+	FIELD("refs", SHORT, leak.refs),
+	FIELD("how", NAME, leak.how, .names = log_analysis_how_name,
+	      .says = "alive when the log ends, or left by a process that ended before"),
+	FIELD("path", TEXT, path, .says = "of the file with the allocation"),
+	FIELD("line", NUMBER, leak.line, .least = 1),
+	FIELD_MORE_OF(stack, analyze_stack_fields),
+	FIELD_END,
+};
+
+static const struct field analyze_finding[] = {
+	FIELD("kind", NAME, finding.kind, .names = log_analysis_kind_name),
+	FIELD("cause", NAME, finding.cause, .names = log_analysis_cause_name),
+	BUFFER(finding),
+	FIELD_OR_NULL("size", BYTES, finding.size, .says = "as allocated; null: not known"),
+	FIELD_OR_NULL("other_size", BYTES, finding.other_size,
+		      .says = "what this event says, if it differs"),
+	FIELD("count", NUMBER, finding.count),
+	FIELD("path", TEXT, path),
+	FIELD("line", NUMBER, finding.line, .least = 1, .says = "the first time"),
+	FIELD("last_path", TEXT, last_path),
+	FIELD("last_line", NUMBER, finding.last_line, .least = 1),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct log_analysis_site
+
+static const struct field analyze_site[] = {
+	FORMAT,
+	TYPE,
+	FIELD("allocs", NUMBER, allocs),
+	FIELD("frees", NUMBER, frees),
+	FIELD("replaced", NUMBER, replaced,
+	      .says = "allocated again at the same place, without a free in between"),
+	FIELD("bytes", BYTES, bytes),
+	FIELD("leaks", NUMBER, leaks),
+	FIELD("leaked_bytes", BYTES, leaked_bytes),
+	FIELD_MORE_OF(stack, analyze_stack_fields),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct analyze
+
+static const struct field analyze_members[] = {
+	FIELD_ARRAY_AT("files", ROWS, files, file_count, .fields = analyze_file,
+		       .says = "in the order in which they were read, as one log"),
+	{.key = "summary", .kind = FIELD_OBJECT, .fields = analyze_summary},
+	FIELD_MADE("devices", analyze_each_device, analyze_device),
+	FIELD_ARRAY_AT("processes", ROWS, result.processes, result.process_count,
+		       .fields = analyze_process,
+		       .says = "in the order in which they appear; not narrowed by --type"),
+	FIELD_MADE("leaks", analyze_each_leak, analyze_leak, .says = "largest first"),
+	FIELD_MADE("findings", analyze_each_finding, analyze_finding,
+		   .says = "double frees, then unknown frees, then size changes; one row for all "
+			   "of a kind, cause and buffer"),
+	FIELD_MADE("sites", analyze_each_site, analyze_site,
+		   .says = "call sites, as far as the log has call stacks; most left first, then "
+			   "most allocated"),
+	FIELD_END,
+};
+
+const struct document analyze_document = {
+	.schema = "ttmem.analyze/1",
+	.title = "ttmem analyze --json: what logs of the old system tell",
+	.members = analyze_members,
+	.has = DOCUMENT_LIST,
+};
 
 void analyze_json(const struct analyze *analyze, uint64_t time_ns)
 {
 	struct emit json = EMIT_INIT(stdout);
+	const char *notes[2];
+	struct document_about about = {
+		.time_ns = time_ns,
+		.is_partial = !analyze->result.is_exact,
+		.notes = notes,
+	};
 
-	emit_open_object(&json, NULL);
-	emit_string(&json, "schema", "ttmem.analyze/1");
-	emit_u64(&json, "time_ns", time_ns);
-	json_files(&json, analyze);
-	json_summary(&json, analyze);
-	json_devices(&json, analyze);
-	json_processes(&json, analyze);
-	json_leaks(&json, analyze);
-	json_findings(&json, analyze);
-	json_sites(&json, analyze);
-	emit_bool(&json, "exact", analyze->result.is_exact);
-	emit_null(&json, "next");
-	emit_open_array(&json, "notes");
-	if (analyze->totals.blind)
-		emit_string(&json, NULL,
-			    "where frees_known is false the log has no frees: what was left "
-			    "cannot be told");
-	if (!analyze->result.is_exact)
-		emit_string(&json, NULL,
-			    "there is more in these logs than is kept: lists and "
-			    "causes may be incomplete");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	if (analyze->totals.lacks_frees)
+		notes[about.note_count++] =
+			"where frees_known is false the log has no frees: what was left "
+			"cannot be told";
+	if (about.is_partial)
+		notes[about.note_count++] = "there is more in these logs than is kept: lists and "
+					    "causes may be incomplete";
+	document_put_about(&json, &analyze_document, &about, analyze);
 }

@@ -130,7 +130,7 @@ static void names_assign(struct analyze *analyze, char *text, size_t length)
 			continue;
 		if (!nul)
 			return;
-		analyze->stacks[i] = text;
+		result->sites[i].stack = text;
 		text = nul + 1;
 	}
 }
@@ -153,8 +153,7 @@ int analyze_names(struct analyze *analyze)
 
 	if (!names_needed(result))
 		return 0;
-	analyze->stacks = calloc(result->site_count, sizeof(*analyze->stacks));
-	out = analyze->stacks ? open_memstream(&analyze->names, &length) : NULL;
+	out = open_memstream(&analyze->names, &length);
 	if (!out)
 		return -ENOMEM;
 	names = names_new();
@@ -167,19 +166,4 @@ int analyze_names(struct analyze *analyze)
 	if (fclose(out) == 0)
 		names_assign(analyze, analyze->names, length);
 	return 0;
-}
-
-void analyze_names_deinit(struct analyze *analyze)
-{
-	free(analyze->stacks);
-	free(analyze->names);
-}
-
-const char *analyze_stack(const struct analyze *analyze, uint32_t site)
-{
-	if (site == LOG_ANALYSIS_NONE)
-		return NULL;
-	if (analyze->stacks && analyze->stacks[site])
-		return analyze->stacks[site];
-	return analyze->result.sites[site].stack;
 }

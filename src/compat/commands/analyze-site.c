@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The frame that stands for a stack of a log. The logs write "module: function",
+ * A stack of a log, and the frame that stands for it. The logs write "module: function",
  * "module : function+0x12", "module(function+0x12) [0x55]" or "module(+0x12)", innermost first.
  */
 
@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "answers/call-stack.h"
-#include "answers/document.h"
 #include "base/cleanup.h"
+#include "base/emit.h"
+#include "cli/common/must.h"
 #include "compat/commands/analyze.h"
 #include "model/sites/site.h"
 #include "model/sites/stack.h"
@@ -54,20 +55,38 @@ static struct frame analyze_site_frame(char *line)
 	return frame;
 }
 
-void analyze_site_json(struct emit *json, const char *stack)
+static void analyze_put_stack(struct emit *json, const char *key, const void *row)
 {
-	CLEANUP_FREE char *copy = stack ? strdup(stack) : NULL;
+	const char *const *stack = row;
+	CLEANUP_FREE char *copy = *stack ? must_copy(*stack) : NULL;
 	struct site site = SITE_NULL;
 	char *rest = copy, *line;
 
+	emit_open_array(json, key);
 	while ((line = strsep(&rest, "\n"))) {
 		struct frame frame;
 
+		if (*line || rest)
+			emit_string(json, NULL, line);
 		line += strspn(line, " \t");
 		if (!*line)
 			continue;
 		frame = analyze_site_frame(line);
 		site_consider(&site, &frame);
 	}
+	emit_close_array(json);
 	call_stack_put_site(json, &site);
 }
+
+static const struct field analyze_stack_parts[] = {
+	{.key = "stack",
+	 .kind = FIELD_TEXTS,
+	 .says = "frames as the log has them, innermost first"},
+	FIELD_MORE(&call_stack_fields[1]),
+	FIELD_END,
+};
+
+const struct field analyze_stack_fields[] = {
+	FIELD_CODED("stack", analyze_put_stack, .fields = analyze_stack_parts),
+	FIELD_END,
+};

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/common/output.h"
 #include "compat/commands/analyze.h"
+#include "model/types.h"
 
 #define ANALYZE_FRAME_COLUMNS 400u
 
@@ -37,10 +38,10 @@ static void print_files(const struct analyze *analyze)
 		printf(": %" PRIu64 " line%s, %" PRIu64 " event%s", file->counts.lines,
 		       plural(file->counts.lines), file->counts.events,
 		       plural(file->counts.events));
-		for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
-			if (!file->counts.of_format[f])
+		for (uint32_t f = 0; f < LOG_READER_FORMATS; f++) {
+			if (!(file->counts.formats & 1u << f))
 				continue;
-			printf("%s%s", between, log_reader_format_name((enum log_reader_format)f));
+			printf("%s%s", between, log_reader_format_name(f));
 			between = ", ";
 		}
 		if (file->counts.events)
@@ -56,27 +57,24 @@ static void print_files(const struct analyze *analyze)
 	}
 }
 
-static void print_device(const struct analyze *analyze, struct table *table, size_t format,
-			 size_t number)
+static void print_device(struct table *table, const struct log_analysis_device *device)
 {
-	const struct log_analysis_device *device = analyze->result.devices[format][number];
 	char size[TEXT_NUMBER_SIZE];
 
-	for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
+	for (uint32_t t = 0; t < LOG_ANALYSIS_TYPES; t++) {
 		const struct log_analysis_sum *sum = &device->sums[t];
-		const char *type = analyze_type_name(t);
+		const char *type = types_name(t);
 
-		if (!analyze_wants_type(analyze, t) ||
-		    sum->allocs + sum->frees + sum->hooked + sum->found[LOG_ANALYSIS_DOUBLE_FREE] +
-				    sum->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
-			    0)
+		if (sum->allocs + sum->frees + sum->hooked + sum->found[LOG_ANALYSIS_DOUBLE_FREE] +
+			    sum->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
+		    0)
 			continue;
-		table_text(table, log_reader_format_name((enum log_reader_format)format));
-		table_format(table, "%zu", number);
+		table_text(table, log_reader_format_name(device->format));
+		table_format(table, "%" PRIu32, device->number);
 		table_text(table, type ? type : "?");
 		table_format(table, "%" PRIu64, sum->allocs);
 		table_format(table, "%" PRIu64, sum->frees);
-		if (log_reader_format_has_frees((enum log_reader_format)format)) {
+		if (device->has_frees) {
 			table_text(table, text_size(sum->peak_bytes, size));
 			table_format(table, "%" PRIu64, sum->leaks ? sum->leaks : sum->live);
 		} else {
@@ -110,9 +108,9 @@ static void print_devices(const struct analyze *analyze)
 		return;
 	putchar('\n');
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
-	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
-		for (size_t d = 0; d < BOOK_DEVICES; d++)
-			print_device(analyze, &table, f, d);
+	for (size_t i = 0; i < LOG_ANALYSIS_DEVICES; i++) {
+		if (analyze->result.devices[i])
+			print_device(&table, analyze->result.devices[i]);
 	}
 	table_end(&table);
 }
@@ -143,14 +141,14 @@ static void print_processes(const struct analyze *analyze)
 	for (; shown < result->process_count && shown < analyze->top; shown++) {
 		const struct log_analysis_process *process = &result->processes[shown];
 
-		table_text(&table, log_reader_format_name((enum log_reader_format)process->format));
+		table_text(&table, log_reader_format_name(process->format));
 		if (process->has_pid)
 			table_format(&table, "%" PRIu32, process->pid);
 		else
 			table_text(&table, "?");
 		table_format(&table, "%" PRIu64, process->allocs);
 		table_format(&table, "%" PRIu64, process->frees);
-		if (log_reader_format_has_frees((enum log_reader_format)process->format)) {
+		if (process->has_frees) {
 			table_format(&table, "%" PRIu64, process->leaks);
 			table_text(&table, text_size(process->leaked_bytes, size));
 		} else {
@@ -198,7 +196,7 @@ static void print_stack(const char *stack, const char *indent)
 static void print_leak(const struct analyze *analyze, const struct log_analysis_leak *leak)
 {
 	const struct log_analysis_result *result = &analyze->result;
-	const char *type = analyze_type_name(leak->type);
+	const char *type = types_name(leak->type);
 	char size[TEXT_NUMBER_SIZE];
 
 	printf("  %10s  0x%" PRIx64 " on device %" PRIu32, text_size(leak->size, size),
@@ -228,8 +226,7 @@ static void print_leaks(const struct analyze *analyze, enum log_analysis_how how
 						 : "Not freed when the log ends",
 	       count, plural(count), text_size(bytes, size));
 	for (size_t i = 0; i < result->leak_count && shown < analyze->top; i++) {
-		if (result->leaks[i].how != how ||
-		    !analyze_wants_type(analyze, result->leaks[i].type))
+		if (result->leaks[i].how != how)
 			continue;
 		print_leak(analyze, &result->leaks[i]);
 		shown++;
@@ -260,7 +257,7 @@ static const char *cause_in_words(enum log_analysis_cause cause)
 
 static void print_finding(const struct analyze *analyze, const struct log_analysis_finding *finding)
 {
-	const char *type = analyze_type_name(finding->type);
+	const char *type = types_name(finding->type);
 
 	printf("  0x%" PRIx64 " on device %" PRIu32, finding->address, finding->device);
 	if (type)
@@ -290,7 +287,7 @@ static void print_findings(const struct analyze *analyze, enum log_analysis_kind
 	for (size_t i = 0; i < analyze->result.finding_count && rows < analyze->top; i++) {
 		const struct log_analysis_finding *finding = &analyze->result.findings[i];
 
-		if (finding->kind != kind || !analyze_wants_type(analyze, finding->type))
+		if (finding->kind != kind)
 			continue;
 		print_finding(analyze, finding);
 		shown += finding->count;
@@ -301,16 +298,15 @@ static void print_findings(const struct analyze *analyze, enum log_analysis_kind
 
 static void print_sites(const struct analyze *analyze)
 {
-	size_t count = 0;
-	CLEANUP_FREE size_t *order = analyze_sites(analyze, &count);
+	size_t count = analyze->site_count;
 	char size[TEXT_NUMBER_SIZE], left[TEXT_NUMBER_SIZE];
 
-	if (!order || count == 0)
+	if (count == 0)
 		return;
 	puts("\nTop call sites");
 	for (size_t i = 0; i < count && i < analyze->top; i++) {
-		const struct log_analysis_site *site = &analyze->result.sites[order[i]];
-		const char *type = analyze_type_name(site->type);
+		const struct log_analysis_site *site = analyze->sites[i];
+		const char *type = types_name(site->type);
 
 		printf("  %s in %" PRIu64 " allocation%s%s%s, %" PRIu64 " freed",
 		       text_size(site->bytes, size), site->allocs, plural(site->allocs),
@@ -318,7 +314,7 @@ static void print_sites(const struct analyze *analyze)
 		if (site->replaced)
 			printf(", %" PRIu64 " replaced", site->replaced);
 		printf(", %s left\n", text_size(site->leaked_bytes, left));
-		print_stack(analyze_stack(analyze, (uint32_t)order[i]), "      ");
+		print_stack(site->stack, "      ");
 	}
 	print_more(count, analyze->top);
 }

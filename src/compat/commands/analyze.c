@@ -22,7 +22,6 @@
 #include "compat/commands/analyze.h"
 #include "model/filter.h"
 #include "model/query.h"
-#include "model/types.h"
 
 #define ANALYZE_CHUNK (256u << 10)
 #define ANALYZE_TOP 10u
@@ -43,14 +42,9 @@ static void analyze_cleanup_log(struct log_reader **log)
 	log_reader_free(*log);
 }
 
-bool analyze_wants_type(const struct analyze *analyze, uint32_t type)
+const char *analyze_stack(const struct analyze *analyze, uint32_t site)
 {
-	return !analyze->has_type || analyze->type == type;
-}
-
-const char *analyze_type_name(uint32_t type)
-{
-	return type < BOOK_TYPES ? types_name(type) : NULL;
+	return site == LOG_ANALYSIS_NONE ? NULL : analyze->result.sites[site].stack;
 }
 
 const char *analyze_path(const struct analyze_file *file)
@@ -58,24 +52,11 @@ const char *analyze_path(const struct analyze_file *file)
 	return strcmp(file->path, "-") == 0 ? "standard input" : file->path;
 }
 
-static uint64_t analyze_blind(const struct analyze_file *file)
-{
-	uint64_t count = 0;
-
-	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
-		if (!log_reader_format_has_frees((enum log_reader_format)f))
-			count += file->counts.of_format[f];
-	}
-	return count;
-}
-
 const char *analyze_no_frees(const struct analyze_file *file)
 {
-	uint64_t blind = analyze_blind(file);
-
-	if (blind == 0)
+	if (!file->counts.lacks_frees)
 		return NULL;
-	return blind == file->counts.events
+	return file->counts.blind == file->counts.events
 		       ? "this log has no frees: what was left cannot be told"
 		       : "a part of this log has no frees: what was left of it cannot be told";
 }
@@ -191,8 +172,7 @@ static int analyze_complain(const struct analyze *analyze, bool asks_for_leaks)
 	return code;
 }
 
-static void analyze_add_sum(struct analyze_totals *totals, const struct log_analysis_sum *sum,
-			    uint32_t type)
+static void analyze_add_sum(struct analyze_totals *totals, const struct log_analysis_sum *sum)
 {
 	totals->allocs += sum->allocs;
 	totals->frees += sum->frees;
@@ -202,7 +182,7 @@ static void analyze_add_sum(struct analyze_totals *totals, const struct log_anal
 	totals->early_frees += sum->early_frees;
 	for (size_t i = 0; i < LOG_ANALYSIS_KINDS; i++)
 		totals->found[i] += sum->found[i];
-	if (sum->leaks == 0 && (type == ANALYZE_TYPE_CB || type == ANALYZE_TYPE_KERNEL)) {
+	if (sum->leaks == 0 && (sum->type == ANALYZE_TYPE_CB || sum->type == ANALYZE_TYPE_KERNEL)) {
 		totals->unnamed += sum->live;
 		totals->unnamed_bytes += sum->live_bytes;
 	}
@@ -216,23 +196,19 @@ static void analyze_add(struct analyze *analyze)
 	for (size_t i = 0; i < analyze->file_count; i++) {
 		totals->events += analyze->files[i].counts.events;
 		totals->damaged += analyze->files[i].counts.damaged;
-		totals->blind += analyze_blind(&analyze->files[i]);
+		totals->blind += analyze->files[i].counts.blind;
 	}
-	for (size_t i = 0; i < LOG_READER_FORMATS; i++) {
-		for (size_t j = 0; j < BOOK_DEVICES; j++) {
-			const struct log_analysis_device *device = result->devices[i][j];
+	totals->lacks_frees = totals->blind > 0;
+	for (size_t i = 0; i < LOG_ANALYSIS_DEVICES; i++) {
+		const struct log_analysis_device *device = result->devices[i];
 
-			for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
-				if (analyze_wants_type(analyze, t))
-					analyze_add_sum(totals, &device->sums[t], t);
-			}
-		}
+		for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++)
+			analyze_add_sum(totals, &device->sums[t]);
 	}
 	for (size_t i = 0; i < result->leak_count; i++) {
 		const struct log_analysis_leak *leak = &result->leaks[i];
 
-		if (leak->how != LOG_ANALYSIS_PROCESS_ENDED ||
-		    !analyze_wants_type(analyze, leak->type))
+		if (leak->how != LOG_ANALYSIS_PROCESS_ENDED)
 			continue;
 		totals->ended++;
 		totals->ended_bytes += leak->size;
@@ -243,7 +219,7 @@ static int analyze_compare_addresses(const void *left, const void *right)
 {
 	const uint64_t *a = left, *b = right;
 
-	return (*a > *b) - (*a < *b);
+	return bits_compare(*a, *b);
 }
 
 int analyze_addresses(const struct analyze *analyze)
@@ -254,10 +230,8 @@ int analyze_addresses(const struct analyze *analyze)
 
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < result->leak_count; i++) {
-		if (analyze_wants_type(analyze, result->leaks[i].type))
-			list[count++] = result->leaks[i].address;
-	}
+	for (; count < result->leak_count; count++)
+		list[count] = result->leaks[count].address;
 	qsort(list, count, sizeof(*list), analyze_compare_addresses);
 	for (size_t i = 0; i < count; i++) {
 		if (i == 0 || list[i] != list[i - 1])
@@ -266,51 +240,76 @@ int analyze_addresses(const struct analyze *analyze)
 	return 0;
 }
 
-/* Which of two sites is shown first: for qsort_r(). */
-static int analyze_compare_sites(const void *left, const void *right, void *context)
+static int analyze_compare_sites(const void *left, const void *right)
 {
-	const struct log_analysis_result *result = context;
-	const struct log_analysis_site *a = &result->sites[*(const size_t *)left];
-	const struct log_analysis_site *b = &result->sites[*(const size_t *)right];
+	const struct log_analysis_site *a = *(const struct log_analysis_site *const *)left;
+	const struct log_analysis_site *b = *(const struct log_analysis_site *const *)right;
+	int r = bits_compare(b->leaked_bytes, a->leaked_bytes);
 
-	if (a->leaked_bytes != b->leaked_bytes)
-		return a->leaked_bytes < b->leaked_bytes ? 1 : -1;
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	return a < b ? -1 : a > b;
+	if (r == 0)
+		r = bits_compare(b->bytes, a->bytes);
+	return r ? r : bits_compare((uintptr_t)a, (uintptr_t)b);
 }
 
-size_t *analyze_sites(const struct analyze *analyze, size_t *ret_count)
+static int analyze_sites(struct analyze *analyze)
 {
-	struct log_analysis_result result = analyze->result; /* qsort_r() takes no const */
-	CLEANUP_FREE size_t *order = calloc(result.site_count + 1, sizeof(*order));
-	size_t count = 0;
+	const struct log_analysis_result *result = &analyze->result;
 
-	if (!order)
-		return NULL;
-	for (size_t i = 0; i < result.site_count; i++) {
-		if (analyze_wants_type(analyze, result.sites[i].type))
-			order[count++] = i;
+	analyze->sites = calloc(result->site_count + 1, sizeof(*analyze->sites));
+	if (!analyze->sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < result->site_count; i++) {
+		if (!analyze->has_type || result->sites[i].type == analyze->type)
+			analyze->sites[analyze->site_count++] = &result->sites[i];
 	}
-	qsort_r(order, count, sizeof(*order), analyze_compare_sites, &result);
-	*ret_count = count;
-	return cleanup_steal(order);
+	qsort(analyze->sites, analyze->site_count, sizeof(*analyze->sites), analyze_compare_sites);
+	return 0;
+}
+
+/* Drops what is of other types, apart from the rows of processes. */
+static void analyze_keep_type(struct analyze *analyze)
+{
+	struct log_analysis_result *result = &analyze->result;
+	size_t leaks = 0, findings = 0;
+
+	for (size_t i = 0; i < result->leak_count; i++) {
+		if (result->leaks[i].type == analyze->type)
+			result->leaks[leaks++] = result->leaks[i];
+	}
+	result->leak_count = leaks;
+	for (size_t i = 0; i < result->finding_count; i++) {
+		if (result->findings[i].type == analyze->type)
+			result->findings[findings++] = result->findings[i];
+	}
+	result->finding_count = findings;
+	for (size_t i = 0; i < LOG_ANALYSIS_DEVICES; i++) {
+		struct log_analysis_device *device = result->devices[i];
+
+		for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
+			if (t != analyze->type)
+				device->sums[t] = (struct log_analysis_sum){.type = t};
+		}
+	}
 }
 
 static int analyze_report(struct analyze *analyze, bool json, bool addresses)
 {
-	int r = 0;
+	int r;
 
+	if (analyze->has_type)
+		analyze_keep_type(analyze);
 	analyze_add(analyze);
-	if (!addresses)
-		(void)analyze_names(analyze); /* or names as they are in the log */
 	if (addresses)
-		r = analyze_addresses(analyze);
-	else if (json)
+		return analyze_addresses(analyze);
+	(void)analyze_names(analyze); /* or names as they are in the log */
+	r = analyze_sites(analyze);
+	if (r < 0)
+		return r;
+	if (json)
 		analyze_json(analyze, clock_ns(CLOCK_REALTIME));
 	else
 		analyze_print(analyze);
-	return r;
+	return 0;
 }
 
 static int analyze_files(struct analyze *analyze, char **paths, int count)
@@ -394,13 +393,14 @@ static int analyze_run(int argc, char **argv)
 		r = options_mistake("analyze", "--device expects one device number, as in the log");
 	if (r != 0)
 		return options_exit(r);
-	analyze.has_top = analyze.top > 0;
-	analyze.top = analyze.has_top ? analyze.top : ANALYZE_TOP;
+	if (!analyze.top)
+		analyze.top = wish.json ? UINT32_MAX : ANALYZE_TOP;
 	output_start();
 	if (analyze_files(&analyze, argv, count) < 0)
 		return output_fail("analyze", "cannot begin", -ENOMEM);
 	code = analyze_go(&analyze, &wish);
-	analyze_names_deinit(&analyze);
+	free(analyze.names);
+	free(analyze.sites);
 	free(analyze.files);
 	r = output_finish();
 	/* A leak in one file is a leak, whatever is wrong with the others. */

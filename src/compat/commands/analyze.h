@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answers/fields.h"
 #include "compat/logs/log-analysis.h"
 
-struct emit;
+struct document;
 
 struct analyze_file {
 	const char *path; /* "-" is standard input */
@@ -20,6 +21,7 @@ struct analyze_file {
 struct analyze_totals {
 	uint64_t events, damaged;
 	uint64_t blind; /* of the events: of formats that do not record frees */
+	bool lacks_frees;
 	uint64_t allocs, frees, reuses;
 	uint64_t leaks, leaked_bytes;
 	uint64_t ended, ended_bytes; /* of the leaks: left by processes that had ended */
@@ -31,15 +33,15 @@ struct analyze_totals {
 struct analyze {
 	bool has_type;
 	uint32_t type;
-	bool has_top;
-	uint32_t top;
+	uint32_t top; /* rows of each list */
 	struct analyze_file *files;
 	size_t file_count;
-	bool is_doubted; /* some file cannot be judged; reported elsewhere */
-	struct log_analysis_result result;
+	bool is_doubted;                   /* some file cannot be judged; reported elsewhere */
+	struct log_analysis_result result; /* only of the type */
 	struct analyze_totals totals;
-	const char **stacks; /* of each call site with names decoded, NULL = as it is in the log */
-	char *names;         /* their bytes */
+	const struct log_analysis_site **sites; /* most leaked bytes first, then most bytes */
+	size_t site_count;
+	char *names; /* bytes of stacks with names decoded */
 };
 
 /* Why leaks cannot be determined: some events are of a format without frees. NULL: they can. */
@@ -48,23 +50,16 @@ const char *analyze_no_frees(const struct analyze_file *file);
 /* The file's name for people. */
 const char *analyze_path(const struct analyze_file *file);
 
-bool analyze_wants_type(const struct analyze *analyze, uint32_t type);
-
-/* "DRAM"; NULL if the log does not say. */
-const char *analyze_type_name(uint32_t type);
-
-/* Numbers of call sites, most leaked bytes first, then most bytes. Freed by the caller. NULL: no memory. */
-size_t *analyze_sites(const struct analyze *analyze, size_t *ret_count);
-
-/* Demangles C++ function names. 0 or a negative errno; names then stay as they are. */
+/* Demangles C++ function names in the stacks of call sites, or leaves them. 0 or a negative errno. */
 int analyze_names(struct analyze *analyze);
-void analyze_names_deinit(struct analyze *analyze);
 
-/* The lines of a call site's stack; NULL if there is none. */
+/* The lines of a call site's stack; NULL: LOG_ANALYSIS_NONE. */
 const char *analyze_stack(const struct analyze *analyze, uint32_t site);
 
-/* "site": the frame that stands for such a stack (NULL = none), as model/sites/site.h chooses it. */
-void analyze_site_json(struct emit *json, const char *stack);
+/* Of such a text: its lines, and the frame that stands for them (model/sites/site.h). */
+extern const struct field analyze_stack_fields[];
+
+extern const struct document analyze_document;
 
 void analyze_print(const struct analyze *analyze);
 void analyze_json(const struct analyze *analyze, uint64_t time_ns);

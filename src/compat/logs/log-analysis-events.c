@@ -48,10 +48,10 @@ static int log_analysis_note(struct log_analysis *analysis, const struct log_ana
 				  .file = analysis->file,
 				  .process = step->key.process,
 				  .device = event->device,
-				  .type = node ? node->type : (uint8_t)event->type,
-				  .format = (uint8_t)event->format,
-				  .kind = (uint8_t)kind,
-				  .cause = (uint8_t)cause,
+				  .type = node ? node->type : event->type,
+				  .format = event->format,
+				  .kind = kind,
+				  .cause = cause,
 			  });
 }
 

@@ -38,6 +38,7 @@ int log_analysis_rows_process(struct log_analysis *analysis, const struct log_re
 	rows[analysis->process_count] = (struct log_analysis_process){
 		.pid = event->pid,
 		.has_pid = event->has_pid,
+		.has_frees = log_reader_format_has_frees(event->format),
 		.format = event->format,
 		.live = LOG_ANALYSIS_NONE,
 	};
@@ -93,6 +94,11 @@ int log_analysis_rows_device(struct log_analysis *analysis, const struct log_rea
 		*device = calloc(1, sizeof(**device));
 		if (!*device)
 			return -ENOMEM;
+		(*device)->format = event->format;
+		(*device)->number = event->device;
+		(*device)->has_frees = log_reader_format_has_frees(event->format);
+		for (uint32_t type = 0; type < LOG_ANALYSIS_TYPES; type++)
+			(*device)->sums[type].type = type;
 		if (is_new && analysis->seen_device_count < LOG_ANALYSIS_ELSEWHERE)
 			analysis->seen_devices[analysis->seen_device_count++] = event->device;
 	}
@@ -112,8 +118,7 @@ int log_analysis_rows_find(struct log_analysis *analysis,
 			   const struct log_analysis_finding *finding)
 {
 	uint64_t place = (uint64_t)finding->process << 32 | finding->device << 16 |
-			 (uint32_t)finding->type << 8 | (uint32_t)finding->kind << 4 |
-			 finding->cause;
+			 finding->type << 8 | finding->kind << 4 | finding->cause;
 	uint64_t sizes = hash_fold(hash_fold(finding->size ^ HASH_K0, analysis->seed | 1) ^
 					   finding->other_size,
 				   analysis->seed ^ HASH_K1);
@@ -185,8 +190,8 @@ int log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analy
 		.device = node->device,
 		.file = node->file,
 		.type = node->type,
-		.format = (uint8_t)process->format,
-		.how = (uint8_t)how,
+		.format = process->format,
+		.how = how,
 	};
 	return 0;
 }

@@ -55,7 +55,7 @@ UNIT(balanced_log_has_no_leaks)
 {
 	analyze(NEW("1", "10", "0", "0x1") FREED("1", "0x1", "0", "10"));
 	assert(result.leak_count == 0 && result.finding_count == 0 && result.is_exact);
-	assert(result.devices[LOG_READER_SERVER][0]->sums[0].peak_bytes == 10);
+	assert(result.devices[0]->sums[0].peak_bytes == 10);
 	done();
 }
 
@@ -71,7 +71,7 @@ UNIT(a_free_after_address_reuse_is_a_double_free)
 	assert(result.leak_count == 0 && result.finding_count == 1);
 	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_ADDRESS_REUSE));
 	assert(result.findings[0].line == 5 && result.findings[0].size == 98304);
-	assert(result.devices[LOG_READER_SERVER][2]->sums[0].reuses == 1);
+	assert(result.devices[2]->sums[0].reuses == 1);
 	done();
 }
 
@@ -136,7 +136,7 @@ UNIT(unknown_frees_have_a_cause)
 	assert(result.unseen == 2 && result.leak_count == 2);
 	assert(result.leaks[0].how == LOG_ANALYSIS_END_OF_LOG && result.leaks[0].address == 1);
 	assert(result.leaks[1].how == LOG_ANALYSIS_PROCESS_ENDED && result.leaks[1].address == 3);
-	assert(result.devices[LOG_READER_SERVER][0]->sums[LOG_READER_NO_TYPE].early_frees == 1);
+	assert(result.devices[0]->sums[LOG_READER_NO_TYPE].early_frees == 1);
 	done();
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/bits.h"
 #include "compat/logs/log-analysis-private.h"
 
 int log_analysis_new(struct log_analysis **ret_analysis)
@@ -67,7 +68,7 @@ int log_analysis_finish(struct log_analysis *analysis, struct log_analysis_resul
 		.site_count = analysis->site_count,
 		.processes = analysis->processes,
 		.process_count = analysis->process_count,
-		.devices = (void *)analysis->devices,
+		.devices = analysis->devices[0],
 		.rejected = analysis->rejected,
 		.restarts = analysis->restarts,
 		.merged = analysis->merged,
@@ -78,15 +79,22 @@ int log_analysis_finish(struct log_analysis *analysis, struct log_analysis_resul
 	return 0;
 }
 
-const char *log_analysis_kind_name(enum log_analysis_kind kind)
+const char *log_analysis_how_name(uint32_t how)
+{
+	static const char *const names[] = {"end_of_log", "process_ended"};
+
+	return how < ARRAY_SIZE(names) ? names[how] : NULL;
+}
+
+const char *log_analysis_kind_name(uint32_t kind)
 {
 	static const char *const names[LOG_ANALYSIS_KINDS] = {"double_free", "unknown_free",
 							      "size_change"};
 
-	return names[kind];
+	return kind < LOG_ANALYSIS_KINDS ? names[kind] : NULL;
 }
 
-const char *log_analysis_cause_name(enum log_analysis_cause cause)
+const char *log_analysis_cause_name(uint32_t cause)
 {
 	static const char *const names[LOG_ANALYSIS_CAUSES] = {
 		[LOG_ANALYSIS_FREED_BEFORE] = "freed_before",
@@ -102,5 +110,5 @@ const char *log_analysis_cause_name(enum log_analysis_cause cause)
 		[LOG_ANALYSIS_AT_FREE] = "at_free",
 	};
 
-	return names[cause];
+	return cause < LOG_ANALYSIS_CAUSES ? names[cause] : NULL;
 }

@@ -36,6 +36,8 @@
 /* Types, and one for what the log does not say. */
 #define LOG_ANALYSIS_TYPES (BOOK_TYPES + 1)
 
+#define LOG_ANALYSIS_DEVICES (LOG_READER_FORMATS * BOOK_DEVICES)
+
 enum log_analysis_how {
 	LOG_ANALYSIS_END_OF_LOG = 0,    /* alive when the log ends; its process may still use it */
 	LOG_ANALYSIS_PROCESS_ENDED = 1, /* its process ended before it was freed */
@@ -74,7 +76,7 @@ struct log_analysis_leak {
 	uint32_t refs;
 	uint32_t device;
 	uint32_t file;
-	uint8_t type, format, how;
+	uint32_t type, format, how;
 };
 
 struct log_analysis_finding {
@@ -85,7 +87,7 @@ struct log_analysis_finding {
 	uint32_t file, last_file;
 	uint32_t process;
 	uint32_t device;
-	uint8_t type, format, kind, cause;
+	uint32_t type, format, kind, cause;
 };
 
 struct log_analysis_site {
@@ -106,6 +108,7 @@ struct log_analysis_sum {
 	uint64_t reuses;      /* allocations of an address that had been freed */
 	uint64_t early_frees; /* of buffers that the server knew and this log does not */
 	uint64_t hooked;
+	uint32_t type; /* the last member: all before it is counted */
 };
 
 struct log_analysis_process {
@@ -117,28 +120,33 @@ struct log_analysis_process {
 	uint32_t format;
 	bool has_pid;
 	bool has_ended;
-	uint32_t live; /* its nodes, newest first */
+	bool has_frees; /* its format records them */
+	uint32_t live;  /* its nodes, newest first */
 };
 
 struct log_analysis_device {
 	struct log_analysis_sum sums[LOG_ANALYSIS_TYPES];
 	uint64_t hooked_frees;
+	uint32_t format, number;
+	bool has_frees;
 };
 
 struct log_analysis;
 
-/* What is there to read once it is finished. Rows of leaks: largest first; of findings: most serious first. */
+/*
+ * What is there to read once it is finished; the reader may change it. Rows of leaks: largest first; of findings:
+ * most serious first.
+ */
 struct log_analysis_result {
-	const struct log_analysis_leak *leaks;
+	struct log_analysis_leak *leaks;
 	size_t leak_count;
-	const struct log_analysis_finding *findings;
+	struct log_analysis_finding *findings;
 	size_t finding_count;
-	const struct log_analysis_site *sites;
+	struct log_analysis_site *sites;
 	size_t site_count;
 	const struct log_analysis_process *processes;
 	size_t process_count;
-	struct log_analysis_device *const (
-		*devices)[BOOK_DEVICES]; /* [format][device], NULL = none */
+	struct log_analysis_device *const *devices; /* of each format and device; NULL = none */
 	uint64_t rejected, restarts;
 	uint64_t merged; /* references of one process to another's buffer, as old servers counted */
 	uint64_t unseen; /* buffers of ended processes that were allocated before the log */
@@ -160,5 +168,7 @@ int log_analysis_take(void *context, const struct log_reader_event *event);
 /* After the last event. @ret_result lives as long as the analysis. 0 or -ENOMEM. */
 int log_analysis_finish(struct log_analysis *analysis, struct log_analysis_result *ret_result);
 
-const char *log_analysis_kind_name(enum log_analysis_kind kind);    /* "double_free" */
-const char *log_analysis_cause_name(enum log_analysis_cause cause); /* "address_reuse" */
+/* NULL: there is no such number. */
+const char *log_analysis_how_name(uint32_t how);     /* "end_of_log" */
+const char *log_analysis_kind_name(uint32_t kind);   /* "double_free" */
+const char *log_analysis_cause_name(uint32_t cause); /* "address_reuse" */

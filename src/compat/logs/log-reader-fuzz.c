@@ -13,16 +13,14 @@ static void check(const struct log_analysis_result *result)
 {
 	uint64_t leaks = 0, bytes = 0, found = 0, row_bytes = 0, row_found = 0;
 
-	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
-		for (size_t d = 0; d < BOOK_DEVICES; d++) {
-			const struct log_analysis_device *device = result->devices[f][d];
+	for (size_t i = 0; i < LOG_ANALYSIS_DEVICES; i++) {
+		const struct log_analysis_device *device = result->devices[i];
 
-			for (size_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
-				leaks += device->sums[t].leaks;
-				bytes += device->sums[t].leaked_bytes;
-				for (size_t k = 0; k < LOG_ANALYSIS_KINDS; k++)
-					found += device->sums[t].found[k];
-			}
+		for (size_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
+			leaks += device->sums[t].leaks;
+			bytes += device->sums[t].leaked_bytes;
+			for (size_t k = 0; k < LOG_ANALYSIS_KINDS; k++)
+				found += device->sums[t].found[k];
 		}
 	}
 	for (size_t i = 0; i < result->leak_count; i++) {

@@ -284,7 +284,7 @@ UNIT(stack_traces)
 		      "  lib.so : f+0x10\n\n────\nDeallocation\nTime: x\nDevice: 2\nType: 1\n"
 		      "Address: 0x40\nStack trace:\n",
 		      13);
-	assert(event_count == 2 && counts.of_format[LOG_READER_STACK_TRACE] == 2);
+	assert(event_count == 2 && counts.formats == 1u << LOG_READER_STACK_TRACE);
 	assert(events[0].kind == LOG_READER_ALLOC && events[0].pid == 4711 && events[0].type == 1);
 	assert(strcmp(stacks[0], "lib.so : f+0x10") == 0);
 	assert(events[1].kind == LOG_READER_FREE && events[1].type == 1 && !events[1].has_size);

@@ -35,7 +35,7 @@ const struct log_reader_counts *log_reader_counts(const struct log_reader *log)
 	return &log->counts;
 }
 
-const char *log_reader_format_name(enum log_reader_format format)
+const char *log_reader_format_name(uint32_t format)
 {
 	static const char *const names[LOG_READER_FORMATS] = {
 		"server",
@@ -44,7 +44,7 @@ const char *log_reader_format_name(enum log_reader_format format)
 		"stack_trace",
 	};
 
-	return names[format];
+	return format < LOG_READER_FORMATS ? names[format] : NULL;
 }
 
 bool log_reader_format_has_frees(enum log_reader_format format)
@@ -157,7 +157,11 @@ int log_reader_put(struct log_reader *log, const struct log_reader_event *event)
 {
 	log->counts.events++;
 	log->counts.is_known = true;
-	log->counts.of_format[event->format]++;
+	log->counts.formats |= 1u << event->format;
+	if (!log_reader_format_has_frees(event->format)) {
+		log->counts.lacks_frees = true;
+		log->counts.blind++;
+	}
 	return log->take(log->context, event);
 }
 

@@ -78,8 +78,10 @@ struct log_reader_counts {
 	uint64_t lines;
 	uint64_t events;
 	uint64_t damaged;
-	uint64_t other; /* lines that are no part of anything known; empty ones are not counted */
-	uint64_t of_format[LOG_READER_FORMATS]; /* events */
+	uint64_t other;   /* lines that are no part of anything known; empty ones are not counted */
+	uint64_t blind;   /* of the events: of formats that do not record frees */
+	uint32_t formats; /* bits: those of the events */
+	bool lacks_frees;
 	bool is_known; /* an event was seen, or another line that only such logs have */
 };
 
@@ -103,5 +105,5 @@ const struct log_reader_counts *log_reader_counts(const struct log_reader *log);
 /* Whether logs of that format record frees; without them leaks cannot be determined. */
 bool log_reader_format_has_frees(enum log_reader_format format);
 
-/* "server", "buffer_debug", "detailed", "stack_trace". */
-const char *log_reader_format_name(enum log_reader_format format);
+/* "server", "buffer_debug", "detailed", "stack_trace"; NULL: there is no such format. */
+const char *log_reader_format_name(uint32_t format);

@@ -24,6 +24,7 @@ COMMANDS = (
 )  # fmt: skip
 
 FILES = (
+    ("analyze", *sorted((ROOT / "tests/corpus/log-reader").iterdir())),
     ("diff", INPUTS / "story.ttrec@mistakes", INPUTS / "more.ttrec"),
     ("replay", INPUTS / "story.ttrec"),
 )
@@ -42,6 +43,7 @@ DIFFERENCES = [
     ("takes", "fit.next", "'?'", "all documents end in one way"),
     ("takes", "map.next", "'?'", "likewise"),
     ("takes", "diff.next", "'?'", "likewise"),
+    ("takes", "analyze.next", "'?'", "likewise"),
     ("takes", "replay.next", "'?'", "likewise"),
     ("takes", "diff.rows.[].site.line", "0", "a site is described as everywhere, although diff never tells its line"),
     ("refuses", "smi.users.[].memory", "*", "a user has a member for each type, as a process has"),
