@@ -20,7 +20,6 @@
 #include "base/bits.h"
 #include "base/emit.h"
 #include "base/files/small-file.h"
-#include "base/text.h"
 #include "source/proc/proc.h"
 
 static const char command_line_stars[] = "***";
@@ -173,12 +172,8 @@ const char *command_line_next(const struct command_line *line, const char *word)
 
 void command_line_emit(const struct command_line *line, struct emit *json)
 {
-	char text[TEXT_CLEAN_SIZE(COMMAND_LINE_SIZE)];
-
 	emit_open_array(json, "command");
-	for (const char *word = NULL; (word = command_line_next(line, word));) {
-		(void)text_clean(word, strlen(word), text);
-		emit_string(json, NULL, text);
-	}
+	for (const char *word = NULL; (word = command_line_next(line, word));)
+		emit_string(json, NULL, word);
 	emit_close_array(json);
 }

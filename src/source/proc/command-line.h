@@ -34,7 +34,7 @@ int command_line_read(const struct proc *proc, struct process_id id, struct comm
 /* The words in @bytes, with secrets masked; for tests. At most COMMAND_LINE_READ_MAX are used. */
 void command_line_mask(const char *bytes, size_t length, struct command_line *ret_line);
 
-/* Writes the words as the array "command", made valid UTF-8. */
+/* Writes the words as the array "command". */
 void command_line_emit(const struct command_line *line, struct emit *json);
 
 /* The word after @word, or the first one; NULL at the end. */
