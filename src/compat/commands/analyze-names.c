@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cli/common/must.h"
 #include "compat/commands/analyze.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
@@ -144,7 +145,7 @@ static bool names_needed(const struct log_analysis_result *result)
 	return false;
 }
 
-int analyze_names(struct analyze *analyze)
+void analyze_names(struct analyze *analyze)
 {
 	const struct log_analysis_result *result = &analyze->result;
 	struct names *names;
@@ -152,10 +153,8 @@ int analyze_names(struct analyze *analyze)
 	FILE *out;
 
 	if (!names_needed(result))
-		return 0;
-	out = open_memstream(&analyze->names, &length);
-	if (!out)
-		return -ENOMEM;
+		return;
+	out = must_have(open_memstream(&analyze->names, &length));
 	names = names_new();
 	for (size_t i = 0; names && i < result->site_count && ftell(out) < NAMES_BYTES_MAX; i++) {
 		if (names_find(result->sites[i].stack, result->sites[i].stack))
@@ -165,5 +164,4 @@ int analyze_names(struct analyze *analyze)
 	/* All or nothing, if memory runs out. */
 	if (fclose(out) == 0)
 		names_assign(analyze, analyze->names, length);
-	return 0;
 }

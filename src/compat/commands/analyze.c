@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/common/command.h"
+#include "cli/common/must.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
@@ -222,14 +223,13 @@ static int analyze_compare_addresses(const void *left, const void *right)
 	return bits_compare(*a, *b);
 }
 
-int analyze_addresses(const struct analyze *analyze)
+/* S1's list: each leaked address once, in ascending order. */
+static void analyze_addresses(const struct analyze *analyze)
 {
 	const struct log_analysis_result *result = &analyze->result;
-	CLEANUP_FREE uint64_t *list = calloc(result->leak_count + 1, sizeof(*list));
+	CLEANUP_FREE uint64_t *list = must_alloc(result->leak_count + 1, sizeof(*list));
 	size_t count = 0;
 
-	if (!list)
-		return -ENOMEM;
 	for (; count < result->leak_count; count++)
 		list[count] = result->leaks[count].address;
 	qsort(list, count, sizeof(*list), analyze_compare_addresses);
@@ -237,7 +237,6 @@ int analyze_addresses(const struct analyze *analyze)
 		if (i == 0 || list[i] != list[i - 1])
 			printf("0x%" PRIx64 "\n", list[i]);
 	}
-	return 0;
 }
 
 static int analyze_compare_sites(const void *left, const void *right)
@@ -251,19 +250,16 @@ static int analyze_compare_sites(const void *left, const void *right)
 	return r ? r : bits_compare((uintptr_t)a, (uintptr_t)b);
 }
 
-static int analyze_sites(struct analyze *analyze)
+static void analyze_sites(struct analyze *analyze)
 {
 	const struct log_analysis_result *result = &analyze->result;
 
-	analyze->sites = calloc(result->site_count + 1, sizeof(*analyze->sites));
-	if (!analyze->sites)
-		return -ENOMEM;
+	analyze->sites = must_alloc(result->site_count + 1, sizeof(*analyze->sites));
 	for (size_t i = 0; i < result->site_count; i++) {
 		if (!analyze->has_type || result->sites[i].type == analyze->type)
 			analyze->sites[analyze->site_count++] = &result->sites[i];
 	}
 	qsort(analyze->sites, analyze->site_count, sizeof(*analyze->sites), analyze_compare_sites);
-	return 0;
 }
 
 /* Drops what is of other types, apart from the rows of processes. */
@@ -292,35 +288,29 @@ static void analyze_keep_type(struct analyze *analyze)
 	}
 }
 
-static int analyze_report(struct analyze *analyze, bool json, bool addresses)
+static void analyze_report(struct analyze *analyze, bool json, bool addresses)
 {
-	int r;
-
 	if (analyze->has_type)
 		analyze_keep_type(analyze);
 	analyze_add(analyze);
-	if (addresses)
-		return analyze_addresses(analyze);
-	(void)analyze_names(analyze); /* or names as they are in the log */
-	r = analyze_sites(analyze);
-	if (r < 0)
-		return r;
+	if (addresses) {
+		analyze_addresses(analyze);
+		return;
+	}
+	analyze_names(analyze);
+	analyze_sites(analyze);
 	if (json)
 		analyze_json(analyze, clock_ns(CLOCK_REALTIME));
 	else
 		analyze_print(analyze);
-	return 0;
 }
 
-static int analyze_files(struct analyze *analyze, char **paths, int count)
+static void analyze_files(struct analyze *analyze, char **paths, int count)
 {
-	analyze->files = calloc((size_t)count, sizeof(*analyze->files));
-	if (!analyze->files)
-		return -ENOMEM;
+	analyze->file_count = (size_t)count;
+	analyze->files = must_alloc(analyze->file_count, sizeof(*analyze->files));
 	for (int i = 0; i < count; i++)
 		analyze->files[i].path = paths[i];
-	analyze->file_count = (size_t)count;
-	return 0;
 }
 
 /* The options, apart from the files. */
@@ -334,22 +324,17 @@ static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 	CLEANUP(analyze_cleanup) struct log_analysis *analysis = NULL;
 	const struct filter *filter = &wish->query.filter;
 	bool asks_for_leaks = wish->fail_on_leak || wish->addresses;
-	int r = log_analysis_new(&analysis);
 
-	if (r < 0)
-		return output_fail("analyze", "cannot begin", r);
+	must_not_lack(log_analysis_new(&analysis));
 	if (filter->device_count > 0)
 		log_analysis_only_device(analysis, (uint32_t)filter->devices[0].value);
 	analyze->has_type = filter->has_type;
 	analyze->type = filter->type;
 	if (analyze_read_files(analyze, analysis) < 0)
 		return COMMAND_FAILED; /* already reported */
-	r = log_analysis_finish(analysis, &analyze->result);
+	must_not_lack(log_analysis_finish(analysis, &analyze->result));
 	analyze->is_doubted = analyze_is_doubted(analyze, asks_for_leaks);
-	if (r == 0)
-		r = analyze_report(analyze, wish->json, wish->addresses);
-	if (r < 0)
-		return output_fail("analyze", "cannot add up", r);
+	analyze_report(analyze, wish->json, wish->addresses);
 	return analyze_complain(analyze, asks_for_leaks);
 }
 
@@ -396,8 +381,7 @@ static int analyze_run(int argc, char **argv)
 	if (!analyze.top)
 		analyze.top = wish.json ? UINT32_MAX : ANALYZE_TOP;
 	output_start();
-	if (analyze_files(&analyze, argv, count) < 0)
-		return output_fail("analyze", "cannot begin", -ENOMEM);
+	analyze_files(&analyze, argv, count);
 	code = analyze_go(&analyze, &wish);
 	free(analyze.names);
 	free(analyze.sites);

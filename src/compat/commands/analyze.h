@@ -50,8 +50,8 @@ const char *analyze_no_frees(const struct analyze_file *file);
 /* The file's name for people. */
 const char *analyze_path(const struct analyze_file *file);
 
-/* Demangles C++ function names in the stacks of call sites, or leaves them. 0 or a negative errno. */
-int analyze_names(struct analyze *analyze);
+/* Demangles C++ function names in the stacks of call sites, as far as that is possible. */
+void analyze_names(struct analyze *analyze);
 
 /* The lines of a call site's stack; NULL: LOG_ANALYSIS_NONE. */
 const char *analyze_stack(const struct analyze *analyze, uint32_t site);
@@ -63,6 +63,3 @@ extern const struct document analyze_document;
 
 void analyze_print(const struct analyze *analyze);
 void analyze_json(const struct analyze *analyze, uint64_t time_ns);
-
-/* S1's list: each leaked address once, in ascending order. 0 or -ENOMEM. */
-int analyze_addresses(const struct analyze *analyze);
