@@ -49,18 +49,18 @@ const struct field document_users[] = {
 	FIELD_END,
 };
 
-void document_put_users(struct emit *json, const char *key, const void *context)
+void document_put_users(struct emit *json, const char *key, const void *row)
 {
-	const struct document_scope *scope = context;
+	const struct document_scope *scope = row;
 
 	if (!scope->users)
 		return;
 	emit_open_array(json, key);
 	for (size_t i = 0; i < scope->users->count; i++) {
-		const struct by_user_row *row = &scope->users->rows[i];
+		const struct by_user_row *held = &scope->users->rows[i];
 		const struct document_user user = {
-			.row = row,
-			.device = &scope->snapshot->devices[row->device],
+			.row = held,
+			.device = &scope->snapshot->devices[held->device],
 		};
 
 		fields_put_row(json, document_user, &user);

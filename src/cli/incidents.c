@@ -289,10 +289,8 @@ static int incidents_run(int argc, char **argv)
 			older = strdup(daemon_client_reason(session_remote(session)));
 		r = r > 0 ? 0 : r; /* fall back to the books of live processes */
 	}
-	if (r == 0) {
-		request.namer = session_namer(session);
-		r = session_take(session, &request, &snapshot);
-	}
+	request.namer = session_namer(session);
+	r = r == 0 ? session_take(session, &request, &snapshot) : r;
 	if (r != 0)
 		return output_fail("incidents", "cannot look at processes", r);
 	if (older)

@@ -393,7 +393,7 @@ static const char *merged(const char *const *paths, size_t native, const uint32_
 		frames[i] = (struct book_frame){.value = 0x100 * (i + 1) + 1,
 						.module = module(paths[i])};
 	for (size_t i = 0; i < python; i++) {
-		char function[8];
+		char function[32];
 
 		snprintf(function, sizeof(function), "py%zu", i);
 		frames[native + i] = (struct book_frame){
