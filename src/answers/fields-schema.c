@@ -77,7 +77,7 @@ static void schema_put_items(struct emit *json, const struct field *field)
 	} else if (field->kind == FIELD_TEXTS) {
 		emit_string(json, "type", "string");
 	} else if (field->kind == FIELD_NUMBERS) {
-		emit_string(json, "type", "integer");
+		schema_put_type(json, "integer", field->has_nulls);
 		emit_u64(json, "minimum", 0);
 	} else if (field->kind == FIELD_TUPLES) {
 		schema_put_tuple(json, field->size / sizeof(uint64_t));

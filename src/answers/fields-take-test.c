@@ -195,6 +195,19 @@ UNIT(nothing_at_all_is_an_empty_row)
 	"1},"                                                                                      \
 	"{\"key\":null,\"bytes\":32,\"buffers\":1,\"oldest_ns\":1}]}"
 
+struct some {
+	uint64_t numbers[3];
+	size_t count;
+};
+
+#undef ROW
+#define ROW struct some
+
+static const struct field some_fields[] = {
+	FIELD_FIXED("numbers", numbers, .count = offsetof(ROW, count), .has_nulls = true),
+	FIELD_END,
+};
+
 UNIT(a_row_that_was_read_is_written_the_same)
 {
 	static const struct {
@@ -204,6 +217,8 @@ UNIT(a_row_that_was_read_is_written_the_same)
 		{leaks_fields, LEAK("")},
 		{leaks_fields, LEAK("\"recording\":null,")},
 		{leaks_fields, LEAK("\"recording\":\"b\",")},
+		{some_fields, "{\"numbers\":[]}"},
+		{some_fields, "{\"numbers\":[7,null,0]}"},
 		{peak_fields, PEAK("null")},
 		{peak_fields, PEAK("{\"bytes\":8,\"bound\":\"exact\",\"banks\":null}")},
 	};
@@ -212,6 +227,7 @@ UNIT(a_row_that_was_read_is_written_the_same)
 		union {
 			struct leaks_row leak;
 			struct peak_row peak;
+			struct some some;
 		} row;
 		json_t *document = json_loads(rows[i].text, 0, NULL);
 		struct pool pool = POOL_NULL;
@@ -228,4 +244,15 @@ UNIT(a_row_that_was_read_is_written_the_same)
 		pool_deinit(&pool);
 		json_decref(document);
 	}
+}
+
+UNIT(numbers_are_as_many_as_there_is_room_for)
+{
+	json_t *document = json_loads("{\"numbers\":[null,2,-3,4]}", 0, NULL);
+	struct some row = {{0}};
+
+	assert(fields_take(document, some_fields, &row, NULL) == 0);
+	assert(row.count == 3 && row.numbers[0] == UINT64_MAX && row.numbers[1] == 2);
+	assert(row.numbers[2] == 0);
+	json_decref(document);
 }

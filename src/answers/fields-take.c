@@ -95,6 +95,8 @@ static int fields_take_elements(const struct field *field, const json_t *list, s
 
 		if (field->kind == FIELD_TEXTS)
 			*(const char **)element = json_string_value(value);
+		else if (field->has_nulls && json_is_null(value))
+			*(uint64_t *)element = UINT64_MAX;
 		else if (field->kind == FIELD_NUMBERS)
 			*(uint64_t *)element = fields_take_number(value);
 		else if (field->kind == FIELD_TUPLES)
@@ -235,7 +237,8 @@ static int fields_take_value(const struct field *field, const json_t *value, cha
 			fields_take_numbers(value, field->room, member);
 			return 0;
 		}
-		return fields_take_rows(field, value, row, pool);
+		return field->room ? fields_take_list(field, value, row, pool)
+				   : fields_take_rows(field, value, row, pool);
 	case FIELD_EACH:
 	case FIELD_ROWS:
 	case FIELD_TEXTS:

@@ -112,6 +112,8 @@ static void fields_put_element(struct emit *json, const struct field *field, con
 
 	if (field->kind == FIELD_TEXTS) {
 		emit_string(json, NULL, *(const char *const *)element);
+	} else if (field->has_nulls && *numbers == UINT64_MAX) {
+		emit_null(json, NULL);
 	} else if (field->kind == FIELD_NUMBERS) {
 		emit_u64(json, NULL, *numbers);
 	} else if (field->kind == FIELD_TUPLES) {
@@ -138,7 +140,7 @@ static void fields_put_list(struct emit *json, const struct field *field, const 
 	}
 	if (field->count) {
 		count = *(const size_t *)(const void *)(base + field->count);
-		if (field->kind != FIELD_LIST)
+		if (!field->room)
 			list = *(const char *const *)(const void *)list;
 	}
 	emit_open_array(json, field->key);

@@ -51,7 +51,7 @@ enum field_kind {
 	FIELD_ROWS,  /* likewise a pointer to the first */
 	FIELD_TEXTS, /* likewise a pointer to the first of texts */
 	FIELD_EACH, /* a list of structs that each() makes one after the other; with a size read as ROWS */
-	FIELD_NUMBERS, /* likewise of uint64_t; without "count" an array of them in the row */
+	FIELD_NUMBERS, /* likewise of uint64_t; with "room" an array of them in the row */
 	FIELD_TUPLES, /* likewise of structs of uint64_t, each of which is written as an array of them */
 	FIELD_ALSO, /* the fields of a struct in the row, as if its own; none if it is not known: the first is */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
@@ -102,7 +102,7 @@ struct field {
 	uint16_t known; /* 1 + offset of a bool in the same struct; 0 = the member itself tells */
 	uint16_t unknown; /* the same, if true stands for no value */
 	uint16_t count;   /* of a list: offset of the number of its elements, a size_t */
-	uint16_t room;    /* and how many the array has room for */
+	uint16_t room;    /* and how many the array in the row has room for */
 	uint16_t written; /* 1 + offset of a text: if it is there, it is the list as JSON */
 	uint8_t kind;     /* enum field_kind */
 	uint8_t absent;   /* enum field_absent */
@@ -110,6 +110,7 @@ struct field {
 	uint8_t least;
 	uint16_t most;
 	bool is_later;
+	bool has_nulls; /* of NUMBERS: UINT64_MAX is null */
 };
 
 #define FIELD_SAME(A, B) sizeof(char[__builtin_types_compatible_p(A, B) ? 1 : -1])
