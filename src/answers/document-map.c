@@ -110,7 +110,7 @@ static const struct field map_space[] = {
 		.fields = map_space                                             \
 	}
 
-static const struct field map_row[] = {
+const struct field memory_map_space_fields[] = {
 	SPACE_FIELDS,
 	FIELD_IF(has_occupied, "occupied", BYTES, occupied,
 		 .says = "what its blocks take in all banks; null: not known of all of them"),
@@ -124,7 +124,7 @@ static const struct field map_row[] = {
 #undef ROW
 #define ROW struct free_blocks_hole
 
-static const struct field map_hole[] = {
+const struct field memory_map_hole_fields[] = {
 	FIELD("address", HEX, address),
 	FIELD("size", BYTES, length),
 	FIELD_END,
@@ -134,7 +134,7 @@ static const struct field map_hole[] = {
 #define ROW struct free_blocks
 
 static const struct field map_holes[] = {
-	FIELD_ARRAY_AT("holes", ROWS, holes, hole_count, .fields = map_hole,
+	FIELD_ARRAY_AT("holes", ROWS, holes, hole_count, .fields = memory_map_hole_fields,
 		       .says = "by address; what can be had at an aligned one"),
 	FIELD_END,
 };
@@ -168,7 +168,7 @@ static void map_put_holes(struct emit *json, const char *key, const void *contex
 }
 
 static const struct field map_fields[] = {
-	FIELD_MORE(map_row),
+	FIELD_MORE(memory_map_space_fields),
 	FIELD_CODED("headroom", map_put_headroom, .fields = map_headroom,
 		    .absent = FIELD_ELSEWHERE),
 	FIELD_CODED("holes", map_put_holes, .fields = map_holes),
@@ -221,12 +221,13 @@ const struct document map_document = {
 	.has = DOCUMENT_FROM | DOCUMENT_MOMENT | DOCUMENT_LIST,
 };
 
-void memory_map_document_space(struct emit *json, const struct space *space)
+void memory_map_put_space(struct emit *json, const char *key, const void *space)
 {
 	struct map_row row;
 
+	(void)key;
 	map_fill(&row, space);
-	fields_put(json, map_row, &row);
+	fields_put(json, memory_map_space_fields, &row);
 }
 
 void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,
@@ -293,11 +294,11 @@ static const char *fit_reason(uint32_t verdict)
 #define ROW struct fit_row
 
 static const struct field fit_fields[] = {
-	FIELD_MORE_OF(map, map_row),
+	FIELD_MORE_OF(map, memory_map_space_fields),
 	FIELD("fits", BOOL, fits),
 	FIELD_OR_NULL("reason", TEXT, reason, .names = fit_reason),
 	FIELD_VIA(fit, struct free_blocks_fit, "need_per_bank", BYTES, need),
-	FIELD_POINTED("hole", hole, map_hole),
+	FIELD_POINTED("hole", hole, memory_map_hole_fields),
 	FIELD_MADE("in_the_way", fit_each_block, fit_blocks),
 	FIELD_END,
 };

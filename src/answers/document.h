@@ -58,9 +58,11 @@ void document_smi_users(struct emit *json, const struct snapshot *snapshot,
 void document_ps(struct emit *json, const struct snapshot *snapshot, const struct filter *filter,
 		 struct document_commands *commands);
 extern const struct document smi_document, ps_document, map_document, fit_document;
-extern const struct document cards_document;    /* its row: the snapshot */
-extern const struct field cards_fields[];       /* of a snapshot_card in "cards" */
-extern const struct field cards_stale_fields[]; /* of a snapshot_left in "stale" */
+extern const struct field memory_map_space_fields[]; /* what code writes of a struct space */
+extern const struct field memory_map_hole_fields[];  /* of a free_blocks_hole */
+extern const struct document cards_document;         /* its row: the snapshot */
+extern const struct field cards_fields[];            /* of a snapshot_card in "cards" */
+extern const struct field cards_stale_fields[];      /* of a snapshot_left in "stale" */
 
 /*
  * A document: what all of them have, its own members, and its name in docs/schema/, which is made from this.

@@ -63,10 +63,3 @@ struct site_names site_names_of(const struct call_site *names, size_t listed, si
 		.listed = listed,
 	};
 }
-
-void site_names_put(struct emit *json, const struct call_site *names, size_t listed, size_t count)
-{
-	const struct site_names row = site_names_of(names, listed, count);
-
-	fields_put(json, site_names_fields, &row);
-}

@@ -33,4 +33,3 @@ extern const struct field site_leak_fields[]; /* with all phases and the oldest 
 
 /* @names: the largest @listed of @count. */
 struct site_names site_names_of(const struct call_site *names, size_t listed, size_t count);
-void site_names_put(struct emit *json, const struct call_site *names, size_t listed, size_t count);

@@ -80,7 +80,7 @@ BEGIN {
 	folder("cli/doctor", "base book/format book/read metal model answers symbol source/proc source/host source/books source/daemon-client cli/common ttmem/ttmem.h ttmem/types.def")
 	folder("cli/export", "base book/format book/read model symbol recording/read source/books cli/common ttmem/ttmem.h", "book/testing recording/testing")
 	folder("cli/record", "base recording/write source/books cli/common")
-	folder("cli/report", "base model answers source source/books recording/read cli/common")
+	folder("cli/report", "base model answers source source/books recording/read cli/common ttmem/types.def")
 	folder("cli/budget", "base book/read model answers source/books recording/read cli/common")
 	folder("cli/run", "base wire book/format book/read model answers recording/flight recording/write source/proc source/books cli/common cli/budget ttmem/ttmem.h")
 	folder("cli/selftest", "base model compat/wire cli/common cli/run ttmem/ttmem.h")

@@ -12,9 +12,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/must.h"
-#include "cli/common/session.h"
 #include "cli/report/report.h"
-#include "model/sites/stack.h"
 #include "model/snapshot.h"
 #include "source/books/book-marks.h"
 #include "source/books/scan.h"
@@ -22,18 +20,17 @@
 
 #define REPORT_BOOKS_MAX 1024u
 
-/* Bit length of ns / 1024: about a millisecond. */
-#define REPORT_SHORT_LIFE 10u
-
 struct report_temporary {
-	uint32_t book;
+	struct report_owner owner;
+	struct report_site site;
+	const char *name;          /* there is none: it may have had any */
 	const struct stack *stack; /* of the scratch snapshot; NULL = none */
 	uint64_t lives;            /* short ones */
 	struct recording_site sum; /* over the devices; high_bytes: the highest of one */
 };
 
 struct report_mark {
-	uint32_t book;
+	struct report_owner owner;
 	uint64_t time_ns;
 	const char *name; /* of the scratch snapshot */
 };
@@ -41,7 +38,6 @@ struct report_mark {
 struct report_books {
 	struct report *report;
 	struct snapshot *texts; /* owned: keeps the texts */
-	const char **phases;    /* owned; of each span of the walk */
 	struct report_mark *marks;
 	size_t mark_count, mark_capacity;
 	struct report_temporary *temporaries;
@@ -51,9 +47,19 @@ struct report_books {
 static void report_books_deinit(struct report_books *books)
 {
 	snapshot_free(books->texts);
-	free(books->phases);
 	free(books->marks);
 	free(books->temporaries);
+}
+
+static struct report_owner report_owner_of(struct report *report, uint32_t book)
+{
+	const struct recording_book *owner = &recording_owner(report->recording, book)->book;
+
+	return (struct report_owner){
+		.pid = owner->pid,
+		.comm = must_have(pool_text(&report->stacks.pool, owner->comm,
+					    strnlen(owner->comm, sizeof(owner->comm)))),
+	};
 }
 
 static int report_books_marks(struct report_books *books, uint32_t number, struct scan_book *book)
@@ -65,42 +71,28 @@ static int report_books_marks(struct report_books *books, uint32_t number, struc
 	for (size_t i = 0; r == 0 && i < marks.count && books->mark_count < REPORT_MARKS_MAX; i++) {
 		must_grow(books->marks, &books->mark_capacity, books->mark_count + 1);
 		books->marks[books->mark_count++] =
-			(struct report_mark){.book = number,
+			(struct report_mark){.owner = report_owner_of(books->report, number),
 					     .time_ns = marks.list[i].time_ns,
-					     .name = marks.list[i].name};
+					     .name = marks.list[i].name ? marks.list[i].name : ""};
 	}
 	return r;
 }
 
 static void report_books_phases(struct report_books *books, uint32_t number, struct scan_book *book)
 {
-	for (size_t i = 0; i < books->report->walk.span_count; i++) {
-		const struct report_span *span = &books->report->walk.spans[i];
+	struct report *report = books->report;
+
+	for (size_t i = 0; i < report->walk.span_count; i++) {
+		struct report_span *span = &report->walk.spans[i];
 		size_t length;
 		const char *bytes;
 
 		if (span->book != number)
 			continue;
 		bytes = reader_string(&book->reader, span->phase, &length);
-		books->phases[i] = bytes ? snapshot_text(books->texts, bytes, length) : NULL;
+		span->name = bytes ? snapshot_text(books->texts, bytes, length) : NULL;
+		span->owner = report_owner_of(report, number);
 	}
-}
-
-static uint64_t report_short_lives(const struct recording_site *site)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i <= REPORT_SHORT_LIFE; i++)
-		sum += site->lives[i];
-	return sum;
-}
-
-static void report_books_add(struct report_books *books, uint32_t number,
-			     const struct recording_site *site)
-{
-	must_grow(books->temporaries, &books->capacity, books->count + 1);
-	books->temporaries[books->count++] =
-		(struct report_temporary){.book = number, .sum = *site};
 }
 
 static int report_compare_sites(const void *left, const void *right)
@@ -154,8 +146,10 @@ static int report_books_device(struct report_books *books, uint32_t number, size
 	if (r == -ENOENT)
 		return 0;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (report_short_lives(&sites[i]) > 0)
-			report_books_add(books, number, &sites[i]);
+		if (recording_short_lives(&sites[i]) == 0)
+			continue;
+		must_grow(books->temporaries, &books->capacity, books->count + 1);
+		books->temporaries[books->count++] = (struct report_temporary){.sum = sites[i]};
 	}
 	report_books_merge(books, first);
 	return r;
@@ -175,7 +169,8 @@ static int report_books_temporaries(struct report_books *books, uint32_t number,
 	}
 	for (size_t i = first; r == 0 && i < books->count; i++) {
 		struct report_temporary *one = &books->temporaries[i];
-		one->lives = report_short_lives(&one->sum);
+		one->owner = report_owner_of(books->report, number);
+		one->lives = recording_short_lives(&one->sum);
 		one->stack = must_stack(&books->texts->texts, stacks_get(stacks, one->sum.stack));
 	}
 	return r;
@@ -205,95 +200,106 @@ static int report_compare_temporaries(const void *left, const void *right)
 	return bits_compare(b->lives, a->lives);
 }
 
-static void report_put_owner(struct report *report, uint32_t book)
+static const void *report_each_temporary(const void *context, size_t *at, void *room)
 {
-	const struct recording_owner *owner = recording_owner(report->recording, book);
-	char comm[sizeof(owner->book.comm) + 1] = "";
+	const struct report_books *books = context;
+	struct report_temporary *row = room;
 
-	emit_u64(&report->json, "pid", owner ? owner->book.pid : 0);
-	if (owner)
-		memcpy(comm, owner->book.comm, sizeof(owner->book.comm));
-	emit_string(&report->json, "comm", comm);
+	if (*at >= bits_min(books->count, REPORT_TEMPORARIES_MAX))
+		return NULL;
+	*row = books->temporaries[(*at)++];
+	row->site.type = row->sum.type;
+	row->site.stack = report_stacks_index(&books->report->stacks, row->stack);
+	return row;
 }
 
-static void report_put_temporary(struct report *report, const struct report_temporary *one)
-{
-	const struct report_site site = {.type = one->sum.type, .stack = one->stack};
-	struct emit *json = &report->json;
+#define ROW struct report_owner
 
-	emit_open_object(json, NULL);
-	report_put_site(report, &site);
-	emit_null(json, "name");
-	report_put_owner(report, one->book);
-	emit_u64(json, "allocs", one->sum.allocs);
-	emit_u64(json, "frees", one->sum.frees);
-	emit_u64(json, "bytes", one->sum.alloc_bytes);
-	emit_u64(json, "high", one->sum.high_bytes);
-	emit_open_array(json, "lives");
-	for (uint32_t i = 0; i < RECORDING_LIVES; i++)
-		emit_u64(json, NULL, one->sum.lives[i]);
-	emit_close_array(json);
-	emit_close_object(json);
-}
+static const struct field report_owner[] = {
+	FIELD("pid", SHORT, pid),
+	FIELD("comm", TEXT, comm),
+	FIELD_END,
+};
 
-static void report_put_temporaries(struct report *report, const struct report_books *books)
-{
-	emit_open_object(&report->json, "temporaries");
-	emit_u64(&report->json, "site_count", books->count);
-	emit_open_array(&report->json, "sites");
-	for (size_t i = 0; i < bits_min(books->count, REPORT_TEMPORARIES_MAX); i++)
-		report_put_temporary(report, &books->temporaries[i]);
-	emit_close_array(&report->json);
-	emit_close_object(&report->json);
-}
+#undef ROW
+#define ROW struct report_temporary
 
-static void report_put_gaps(struct report *report, const struct report_walk *walk)
+static const struct field report_temporary[] = {
+	FIELD_MORE_OF(site, report_site_fields),
+	FIELD_OR_NULL("name", TEXT, name),
+	FIELD_MORE_OF(owner, report_owner),
+	FIELD("allocs", NUMBER, sum.allocs),
+	FIELD("frees", NUMBER, sum.frees),
+	FIELD("bytes", BYTES, sum.alloc_bytes),
+	FIELD("high", BYTES, sum.high_bytes),
+	FIELD_FIXED("lives", sum.lives),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_gap
+
+static const struct field report_gap[] = {
+	FIELD_MORE_OF(owner, report_owner),
+	FIELD("device", SHORT, device),
+	FIELD("from_ns", TIME, from_ns),
+	FIELD("to_ns", TIME, to_ns),
+	FIELD("events", NUMBER, events),
+	FIELD("allocs", NUMBER, allocs),
+	FIELD("frees", NUMBER, frees),
+	FIELD("peak", BOOL, has_peak),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_mark
+
+static const struct field report_mark[] = {
+	FIELD_MORE_OF(owner, report_owner),
+	FIELD("time_ns", TIME, time_ns),
+	FIELD("name", TEXT, name),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_span
+
+static const struct field report_span[] = {
+	FIELD_MORE_OF(owner, report_owner),
+	FIELD("phase", TEXT, name),
+	FIELD("from_ns", TIME, from_ns),
+	FIELD("to_ns", TIME, to_ns),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_books
+
+static const struct field report_temporaries[] = {
+	FIELD("site_count", NUMBER, count),
+	FIELD_MADE("sites", report_each_temporary, report_temporary),
+	FIELD_END,
+};
+
+static void report_put_named(struct report *report, const struct report_books *books)
 {
+	struct report_walk *walk = &report->walk;
 	struct emit *json = &report->json;
 
 	emit_open_array(json, "gaps");
 	for (size_t i = 0; i < walk->gap_count; i++) {
-		const struct report_gap *gap = &walk->gaps[i];
-
-		emit_open_object(json, NULL);
-		report_put_owner(report, gap->book);
-		emit_u64(json, "device", gap->device);
-		emit_u64(json, "from_ns", gap->from_ns);
-		emit_u64(json, "to_ns", gap->to_ns);
-		emit_u64(json, "events", gap->events);
-		emit_u64(json, "allocs", gap->allocs);
-		emit_u64(json, "frees", gap->frees);
-		emit_bool(json, "peak", gap->has_peak);
-		emit_close_object(json);
+		walk->gaps[i].owner = report_owner_of(report, walk->gaps[i].book);
+		fields_put_row(json, report_gap, &walk->gaps[i]);
 	}
 	emit_close_array(json);
-}
-
-static void report_put_named(struct report *report, const struct report_books *books)
-{
-	struct emit *json = &report->json;
-
 	emit_open_array(json, "marks");
-	for (size_t i = 0; i < books->mark_count; i++) {
-		emit_open_object(json, NULL);
-		report_put_owner(report, books->marks[i].book);
-		emit_u64(json, "time_ns", books->marks[i].time_ns);
-		emit_string(json, "name", books->marks[i].name ? books->marks[i].name : "");
-		emit_close_object(json);
-	}
+	for (size_t i = 0; i < books->mark_count; i++)
+		fields_put_row(json, report_mark, &books->marks[i]);
 	emit_close_array(json);
 	emit_open_array(json, "phases");
-	for (size_t i = 0; i < books->report->walk.span_count; i++) {
-		const struct report_span *span = &books->report->walk.spans[i];
-
-		if (!books->phases[i])
-			continue;
-		emit_open_object(json, NULL);
-		report_put_owner(report, span->book);
-		emit_string(json, "phase", books->phases[i]);
-		emit_u64(json, "from_ns", span->from_ns);
-		emit_u64(json, "to_ns", span->to_ns);
-		emit_close_object(json);
+	for (size_t i = 0; i < walk->span_count; i++) {
+		if (walk->spans[i].name)
+			fields_put_row(json, report_span, &walk->spans[i]);
 	}
 	emit_close_array(json);
 }
@@ -304,7 +310,6 @@ int report_put_books(struct report *report)
 	int r = 0;
 
 	books.texts = must_have(snapshot_new(report->facts->end_ns));
-	books.phases = must_alloc(report->walk.span_count + 1, sizeof(*books.phases));
 	for (uint32_t i = 0; r == 0 && i < bits_min(report->facts->books, REPORT_BOOKS_MAX); i++)
 		r = report_books_read(&books, i);
 	if (r < 0)
@@ -312,8 +317,7 @@ int report_put_books(struct report *report)
 	if (books.count > 0)
 		qsort(books.temporaries, books.count, sizeof(*books.temporaries),
 		      report_compare_temporaries);
-	report_put_gaps(report, &report->walk);
 	report_put_named(report, &books);
-	report_put_temporaries(report, &books);
+	fields_put_object(&report->json, "temporaries", report_temporaries, &books);
 	return 0;
 }

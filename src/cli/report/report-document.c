@@ -3,18 +3,17 @@
 /* The document of a report: who, when, how much over time; the parts are in the other files. */
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "answers/document.h"
+#include "answers/ended.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/emit.h"
 #include "cli/common/must.h"
 #include "cli/report/report.h"
 #include "model/snapshot.h"
-#include "model/types.h"
 
 static void report_deinit(struct report *report)
 {
@@ -24,158 +23,159 @@ static void report_deinit(struct report *report)
 	snapshot_free(report->end);
 }
 
-/* The recording's file without its folders: where it lay is nobody's business. */
-static const char *report_file(const struct report *report)
+#define ROW struct report
+#define FACT(...) FIELD_VIA(facts, struct recording_facts, __VA_ARGS__)
+
+static const struct field report_facts[] = {
+	FIELD("file", TEXT, file),
+	FACT("command", TEXT, command),
+	FACT("host", TEXT, host),
+	FACT("start_ns", TIME, start_ns),
+	FACT("end_ns", TIME, end_ns),
+	FACT("events", NUMBER, events),
+	FACT("missed", NUMBER, missed),
+	FACT("complete", BOOL, is_complete),
+	FACT("torn", BYTES, torn),
+	FACT("process_count", NUMBER, books),
+	FIELD_END,
+};
+
+struct report_process {
+	const struct recording_owner *owner;
+	const char *comm, *user, *container; /* NULL = not known */
+	const struct ended_exit *exit;
+};
+
+#undef ROW
+#define ROW struct ended_exit
+
+static const struct field report_exit[] = {
+	FIELD_IF(has_code, "code", SHORT, code),
+	FIELD_OR_NULL("signal", SHORT, signal),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_process
+#define OWNER(...) FIELD_VIA(owner, struct recording_owner, __VA_ARGS__)
+
+static const struct field report_process[] = {
+	OWNER("pid", SHORT, book.pid),
+	FIELD("comm", TEXT, comm),
+	FIELD("user", TEXT, user),
+	FIELD("container", TEXT, container),
+	OWNER("start_ns", TIME, book.start_ns),
+	OWNER("ended_ns", TIME, ending.ended_ns,
+	      .known = 1 + offsetof(struct recording_owner, has_ended)),
+	FIELD_POINTED("exit", exit, report_exit),
+	FIELD_END,
+};
+
+/* A field of the file, which need not end with a NUL. NULL if it is empty. */
+static const char *report_text(struct report *report, const char *text, size_t size)
 {
-	const char *slash = strrchr(report->facts->path, '/');
+	size_t length = strnlen(text, size);
 
-	return slash ? slash + 1 : report->facts->path;
-}
-
-static void report_put_facts(struct report *report)
-{
-	const struct recording_facts *facts = report->facts;
-	struct emit *json = &report->json;
-
-	emit_string(json, "file", report_file(report));
-	emit_string(json, "command", facts->command);
-	emit_string(json, "host", facts->host);
-	emit_u64(json, "start_ns", facts->start_ns);
-	emit_u64(json, "end_ns", facts->end_ns);
-	emit_u64(json, "events", facts->events);
-	emit_u64(json, "missed", facts->missed);
-	emit_bool(json, "complete", facts->is_complete);
-	emit_u64(json, "torn", facts->torn);
-}
-
-/* A field of the file, which need not end with a NUL. */
-static void report_put_text(struct emit *json, const char *key, const char *text, size_t size)
-{
-	char copy[256];
-	size_t length = strnlen(text, bits_min(size, sizeof(copy) - 1));
-
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	emit_string(json, key, length > 0 ? copy : NULL);
-}
-
-static void report_put_exit(struct emit *json, const struct ending *ending)
-{
-	if (!ending->has_status) {
-		emit_null(json, "exit");
-		return;
-	}
-	emit_open_object(json, "exit");
-	if (WIFEXITED(ending->status))
-		emit_u64(json, "code", (uint64_t)WEXITSTATUS(ending->status));
-	else
-		emit_null(json, "code");
-	if (WIFSIGNALED(ending->status))
-		emit_u64(json, "signal", (uint64_t)WTERMSIG(ending->status));
-	else
-		emit_null(json, "signal");
-	emit_close_object(json);
-}
-
-static void report_put_process(struct emit *json, const struct recording_owner *owner)
-{
-	emit_open_object(json, NULL);
-	emit_u64(json, "pid", owner->book.pid);
-	report_put_text(json, "comm", owner->book.comm, sizeof(owner->book.comm));
-	report_put_text(json, "user", owner->book.user, sizeof(owner->book.user));
-	report_put_text(json, "container", owner->book.container, sizeof(owner->book.container));
-	emit_u64(json, "start_ns", owner->book.start_ns);
-	if (owner->has_ended) {
-		emit_u64(json, "ended_ns", owner->ending.ended_ns);
-		report_put_exit(json, &owner->ending);
-	} else {
-		emit_null(json, "ended_ns");
-		emit_null(json, "exit");
-	}
-	emit_close_object(json);
+	return length ? must_have(pool_text(&report->stacks.pool, text, length)) : NULL;
 }
 
 static void report_put_processes(struct report *report)
 {
-	size_t books = report->facts->books;
-
-	emit_u64(&report->json, "process_count", books);
 	emit_open_array(&report->json, "processes");
-	for (size_t i = 0; i < bits_min(books, REPORT_PROCESSES_MAX); i++) {
+	for (size_t i = 0; i < bits_min(report->facts->books, REPORT_PROCESSES_MAX); i++) {
 		const struct recording_owner *owner = recording_owner(report->recording, i);
+		const struct recording_book *book = &owner->book;
+		struct ended_room room;
+		const struct report_process row = {
+			.owner = owner,
+			.comm = report_text(report, book->comm, sizeof(book->comm)),
+			.user = report_text(report, book->user, sizeof(book->user)),
+			.container = report_text(report, book->container, sizeof(book->container)),
+			.exit = ended_exit_of(&owner->ending, &room),
+		};
 
-		if (owner)
-			report_put_process(&report->json, owner);
+		fields_put_row(&report->json, report_process, &row);
 	}
 	emit_close_array(&report->json);
 }
 
-static void report_put_value(struct emit *json, uint64_t value, bool is_unknown)
-{
-	if (is_unknown)
-		emit_null(json, NULL);
-	else
-		emit_u64(json, NULL, value);
-}
+/* The numbers of a type, which are in the samples; UINT64_MAX = not known. */
+struct report_series {
+	const uint64_t *bytes, *high;
+	size_t count;
+	bool is_used;
+};
 
-/* Whether a type was ever in use. */
-static bool report_is_used(const struct recording_sample *samples, uint32_t type)
-{
-	for (size_t i = 0; i < REPORT_SAMPLES; i++) {
-		if (samples[i].high[type] || samples[i].bytes[type])
-			return true;
+struct report_chart {
+	const struct recording_sample *samples;
+	size_t count;
+	struct report_series types[BOOK_TYPES];
+};
+
+#undef ROW
+#define ROW struct report_series
+#define SAMPLED(KEY, MEMBER)                                                    \
+	{                                                                       \
+		.key = (KEY), .kind = FIELD_NUMBERS, .has_nulls = true,         \
+		.offset = offsetof(ROW, MEMBER), .count = offsetof(ROW, count), \
+		.size = sizeof(struct recording_sample)                         \
 	}
-	return false;
-}
 
-static void report_put_type(struct emit *json, const struct recording_sample *samples,
-			    uint32_t type)
-{
-	emit_open_object(json, types_name(type));
-	emit_open_array(json, "bytes");
-	for (size_t i = 0; i < REPORT_SAMPLES; i++)
-		report_put_value(json, samples[i].bytes[type], samples[i].unknown >> type & 1);
-	emit_close_array(json);
-	emit_open_array(json, "high");
-	for (size_t i = 0; i < REPORT_SAMPLES; i++)
-		report_put_value(json, bits_max(samples[i].high[type], samples[i].bytes[type]),
-				 samples[i].unknown >> type & 1);
-	emit_close_array(json);
-	emit_close_object(json);
-}
+static const struct field report_series[] = {
+	SAMPLED("bytes", bytes),
+	SAMPLED("high", high),
+	FIELD_END,
+};
 
-static void report_put_samples(struct emit *json, const struct recording_sample *samples)
-{
-	emit_open_object(json, "timeline");
-	emit_open_array(json, "times_ns");
-	for (size_t i = 0; i < REPORT_SAMPLES; i++)
-		emit_u64(json, NULL, samples[i].time_ns);
-	emit_close_array(json);
-	emit_open_object(json, "types");
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		if (report_is_used(samples, type))
-			report_put_type(json, samples, type);
-	}
-	emit_close_object(json);
-	emit_close_object(json);
-}
+#undef ROW
+#define ROW struct report_chart
+
+static const struct field report_types[] = {
+#define TTMEM_TYPE(number, name, ...)                                              \
+	FIELD_STRUCT(#name, types[number], report_series, .absent = FIELD_NOTHING, \
+		     .known = FIELD_KNOWN(types[number].is_used)),
+#include <ttmem/types.def>
+	FIELD_END,
+};
+
+static const struct field report_chart[] = {
+	FIELD_ARRAY_AT("times_ns", NUMBERS, samples, count), /* their first member */
+	{.key = "types", .kind = FIELD_OBJECT, .fields = report_types},
+	FIELD_END,
+};
 
 /* By its events, or, if they are too many to read, by the recording's index. */
 static int report_put_timeline(struct report *report)
 {
-	CLEANUP_FREE struct recording_sample *samples = NULL;
+	CLEANUP_FREE struct recording_sample *read = NULL;
 	const struct recording_filter all = RECORDING_FILTER_ALL;
-	int r;
+	struct recording_sample *samples = report->walk.timeline.samples;
+	struct report_chart chart = {.count = REPORT_SAMPLES};
+	int r = 0;
 
-	if (report->walk.is_done) {
-		report_put_samples(&report->json, report->walk.timeline.samples);
-		return 0;
+	if (!report->walk.is_done) {
+		samples = read = must_alloc(REPORT_SAMPLES, sizeof(*read));
+		r = recording_timeline(report->recording, &all, NULL, read, REPORT_SAMPLES);
 	}
-	samples = must_alloc(REPORT_SAMPLES, sizeof(*samples));
-	r = recording_timeline(report->recording, &all, NULL, samples, REPORT_SAMPLES);
-	if (r == 0)
-		report_put_samples(&report->json, samples);
-	return r;
+	if (r < 0)
+		return r;
+	chart.samples = samples;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		struct report_series *series = &chart.types[type];
+
+		*series = (struct report_series){samples->bytes + type, samples->high + type,
+						 REPORT_SAMPLES, false};
+		for (size_t i = 0; i < REPORT_SAMPLES; i++) {
+			uint64_t *bytes = &samples[i].bytes[type], *high = &samples[i].high[type];
+
+			series->is_used |= *bytes || *high;
+			if (samples[i].unknown >> type & 1)
+				*bytes = UINT64_MAX;
+			*high = bits_max(*high, *bytes);
+		}
+	}
+	fields_put_object(&report->json, "timeline", report_chart, &chart);
+	return 0;
 }
 
 /* The highest moment: by its events if they were read, because the index may not tell two close ones apart. */
@@ -220,7 +220,7 @@ static int report_put(struct report *report)
 	int r;
 
 	document_open(json, "ttmem.report/1", report->facts->end_ns);
-	report_put_facts(report);
+	fields_put(json, report_facts, report);
 	report_put_processes(report);
 	report_put_incidents(report);
 	r = report_put_timeline(report);
@@ -236,7 +236,7 @@ static int report_put(struct report *report)
 		r = report_put_maps(report);
 	if (r < 0)
 		return r;
-	report_stacks_emit(&report->stacks, json);
+	report_stacks_put(&report->stacks, json);
 	if (!report->walk.is_done)
 		snapshot_note(report->end, "there are too many events to read each of them: phases "
 					   "and gaps are not shown");
@@ -247,10 +247,13 @@ static int report_put(struct report *report)
 
 int report_document(struct recording *recording, FILE *out)
 {
+	const struct recording_facts *facts = recording_facts(recording);
+	const char *slash = strrchr(facts->path, '/');
 	CLEANUP(report_deinit)
 	struct report report = {
 		.recording = recording,
-		.facts = recording_facts(recording),
+		.facts = facts,
+		.file = slash ? slash + 1 : facts->path,
 		.json = EMIT_INIT(out),
 	};
 	int r = report_look(&report);

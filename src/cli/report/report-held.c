@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "answers/document.h"
 #include "answers/sites.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "cli/common/must.h"
-#include "cli/common/session.h"
 #include "cli/report/report.h"
 #include "model/sites/group.h"
 #include "model/snapshot-request.h"
@@ -44,34 +41,73 @@ int report_take(const struct report *report, const struct recording_moment *mome
 	return collect_machine(&sources, &request, ret_snapshot);
 }
 
-void report_put_site(struct report *report, const struct report_site *site)
+#define ROW struct report_site
+
+const struct field report_site_fields[] = {
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD_OR_NULL("phase", TEXT, phase),
+	REPORT_STACK,
+	FIELD_END,
+};
+
+struct report_held {
+	struct report_stacks *stacks;
+	const struct group_list *list;
+	uint64_t time_ns, bytes, unexplained, buffers;
+};
+
+struct report_group {
+	const struct call_site *group;
+	struct report_site site;
+	struct site_names names;
+};
+
+static const void *report_each_group(const void *context, size_t *at, void *room)
 {
-	emit_string(&report->json, "type", types_name(site->type));
-	emit_string(&report->json, "phase", site->phase);
-	report_stacks_put(&report->stacks, &report->json, site->stack);
+	const struct report_held *held = context;
+	struct report_group *row = room;
+	const struct call_site *group;
+
+	if (*at >= bits_min(held->list->count, REPORT_SITES_MAX))
+		return NULL;
+	row->group = group = &held->list->groups[(*at)++];
+	row->site = (struct report_site){group->type, group->phase,
+					 report_stacks_index(held->stacks, group->stack)};
+	row->names = site_names_of(held->list->names + group->first_name,
+				   bits_min(group->names, REPORT_NAMES_MAX), group->names);
+	return row;
 }
 
-static void report_put_group(struct report *report, const struct group_list *list,
-			     const struct call_site *group)
-{
-	const struct report_site site = {
-		.type = group->type, .stack = group->stack, .phase = group->phase};
+#undef ROW
+#define ROW struct report_group
 
-	emit_open_object(&report->json, NULL);
-	report_put_site(report, &site);
-	site_names_put(&report->json, list->names + group->first_name,
-		       bits_min(group->names, REPORT_NAMES_MAX), group->names);
-	emit_u64(&report->json, "bytes", group->bytes);
-	emit_u64(&report->json, "buffers", group->buffers);
-	emit_close_object(&report->json);
-}
+static const struct field report_group[] = {
+	FIELD_MORE_OF(site, report_site_fields),
+	FIELD_MORE_OF(names, site_names_fields),
+	FIELD_VIA(group, struct call_site, "bytes", BYTES, bytes),
+	FIELD_VIA(group, struct call_site, "buffers", NUMBER, buffers),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_held
+
+static const struct field report_held[] = {
+	FIELD("time_ns", TIME, time_ns),
+	FIELD("bytes", BYTES, bytes),
+	FIELD("unexplained", BYTES, unexplained),
+	FIELD("buffers", NUMBER, buffers),
+	FIELD_VIA(list, struct group_list, "site_count", NUMBER, count),
+	FIELD_MADE("sites", report_each_group, report_group),
+	FIELD_END,
+};
 
 /* @bytes: what was in use; what its buffers do not explain was lost in a gap. */
 int report_put_held(struct report *report, const char *key, const struct snapshot *snapshot,
 		    uint64_t bytes)
 {
 	CLEANUP(group_list_deinit) struct group_list list = GROUP_LIST_NULL;
-	uint64_t explained = 0, buffers = 0;
+	struct report_held held = {.stacks = &report->stacks, .list = &list};
 	int r;
 
 	if (!snapshot) {
@@ -81,90 +117,101 @@ int report_put_held(struct report *report, const char *key, const struct snapsho
 	r = group_buffers(snapshot, GROUP_SITE, false, &list);
 	if (r < 0)
 		return r;
+	held.time_ns = snapshot->time_ns;
 	for (size_t i = 0; i < list.count; i++) {
-		explained += list.groups[i].bytes;
-		buffers += list.groups[i].buffers;
+		held.bytes += list.groups[i].bytes;
+		held.buffers += list.groups[i].buffers;
 	}
-	bytes = bits_max(bytes, explained);
-	emit_open_object(&report->json, key);
-	emit_u64(&report->json, "time_ns", snapshot->time_ns);
-	emit_u64(&report->json, "bytes", bytes);
-	emit_u64(&report->json, "unexplained", bytes - explained);
-	emit_u64(&report->json, "buffers", buffers);
-	emit_u64(&report->json, "site_count", list.count);
-	emit_open_array(&report->json, "sites");
-	for (size_t i = 0; i < bits_min(list.count, REPORT_SITES_MAX); i++)
-		report_put_group(report, &list, &list.groups[i]);
-	emit_close_array(&report->json);
-	emit_close_object(&report->json);
+	held.unexplained = bytes - bits_min(bytes, held.bytes);
+	held.bytes += held.unexplained;
+	fields_put_object(&report->json, key, report_held, &held);
 	return 0;
 }
 
-static void report_put_party(struct report *report, const char *key,
-			     const struct snapshot_party *party)
-{
-	struct emit *json = &report->json;
+struct report_party {
+	struct snapshot_party party;
+	struct report_index stack;
+};
 
-	if (!party->known) {
-		emit_null(json, key);
-		return;
-	}
-	emit_open_object(json, key);
-	emit_u64(json, "time_ns", party->time_ns);
-	emit_u64(json, "thread", party->thread);
-	emit_string(json, "name", party->name);
-	emit_string(json, "phase", party->phase);
-	emit_u64(json, "size", party->size);
-	report_stacks_put(&report->stacks, json, party->stack);
-	emit_close_object(json);
-}
+struct report_incident {
+	struct snapshot_incident incident;
+	const struct snapshot_process *process;
+	struct report_party parties[2];
+	bool has_largest_free;
+};
 
-static void report_put_incident(struct report *report, const struct snapshot_incident *incident)
-{
-	const struct snapshot_process *process = &report->end->processes[incident->process];
-	struct emit *json = &report->json;
+#undef ROW
+#define ROW struct report_party
 
-	emit_open_object(json, NULL);
-	emit_string(json, "kind", incident->kind);
-	emit_u64(json, "time_ns", incident->time_ns);
-	emit_u64(json, "last_ns", incident->last_ns);
-	emit_u64(json, "pid", process->id.pid);
-	emit_string(json, "comm", process->comm);
-	emit_u64(json, "device", incident->device);
-	emit_string(json, "type", types_name(incident->type));
-	if (incident->has_address)
-		emit_hex(json, "address", incident->address);
-	else
-		emit_null(json, "address");
-	emit_u64(json, "size", incident->size);
-	if (incident->largest_free != UINT64_MAX)
-		emit_u64(json, "largest_free", incident->largest_free);
-	else
-		emit_null(json, "largest_free");
-	emit_u64(json, "count", incident->count);
-	report_put_party(report, "first", &incident->first);
-	report_put_party(report, "second", &incident->second);
-	emit_close_object(json);
-}
+static const struct field report_party[] = {
+	FIELD("time_ns", TIME, party.time_ns),
+	FIELD("thread", SHORT, party.thread),
+	FIELD_OR_NULL("name", TEXT, party.name),
+	FIELD_OR_NULL("phase", TEXT, party.phase),
+	FIELD("size", BYTES, party.size),
+	REPORT_STACK,
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_incident
+#define PARTY(KEY, AT)                                                     \
+	FIELD_STRUCT(KEY, parties[AT], report_party, .absent = FIELD_NULL, \
+		     .known = FIELD_KNOWN(parties[AT].party.known))
+
+static const struct field report_incident[] = {
+	FIELD("kind", TEXT, incident.kind),
+	FIELD("time_ns", TIME, incident.time_ns),
+	FIELD("last_ns", TIME, incident.last_ns),
+	FIELD_VIA(process, struct snapshot_process, "pid", SHORT, id.pid),
+	FIELD_VIA(process, struct snapshot_process, "comm", TEXT, comm),
+	FIELD("device", SHORT, incident.device),
+	FIELD_OR_NULL("type", NAME, incident.type, .names = types_name),
+	FIELD_IF(incident.has_address, "address", HEX, incident.address),
+	FIELD("size", BYTES, incident.size),
+	FIELD_IF(has_largest_free, "largest_free", BYTES, incident.largest_free),
+	FIELD("count", NUMBER, incident.count),
+	PARTY("first", 0),
+	PARTY("second", 1),
+	FIELD_END,
+};
 
 static int report_compare_incidents(const void *left, const void *right)
 {
-	const struct snapshot_incident *const *a = left, *const *b = right;
+	const struct snapshot_incident *a = left, *b = right;
 
-	return bits_compare((*a)->time_ns, (*b)->time_ns);
+	return bits_compare(a->time_ns, b->time_ns);
+}
+
+static struct report_party report_party_of(struct report_stacks *stacks,
+					   const struct snapshot_party *party)
+{
+	return (struct report_party){
+		*party, report_stacks_index(stacks, party->known ? party->stack : NULL)};
 }
 
 void report_put_incidents(struct report *report)
 {
-	size_t count = report->end ? report->end->incident_count : 0;
-	CLEANUP_FREE const struct snapshot_incident **list = must_alloc(count + 1, sizeof(void *));
+	const struct snapshot *end = report->end;
+	struct report_stacks *stacks = &report->stacks;
+	struct emit *json = &report->json;
 
-	emit_u64(&report->json, "incident_count", count);
-	emit_open_array(&report->json, "incidents");
-	for (size_t i = 0; i < count; i++)
-		list[i] = &report->end->incidents[i];
-	qsort(list, count, sizeof(void *), report_compare_incidents);
-	for (size_t i = 0; i < bits_min(count, REPORT_INCIDENTS_MAX); i++)
-		report_put_incident(report, list[i]);
-	emit_close_array(&report->json);
+	if (end->incident_count > 0)
+		qsort(end->incidents, end->incident_count, sizeof(*end->incidents),
+		      report_compare_incidents);
+	emit_u64(json, "incident_count", end->incident_count);
+	emit_open_array(json, "incidents");
+	for (size_t i = 0; i < bits_min(end->incident_count, REPORT_INCIDENTS_MAX); i++) {
+		const struct snapshot_incident *incident = &end->incidents[i];
+		struct report_incident row = {
+			.incident = *incident,
+			.process = &end->processes[incident->process],
+			.has_largest_free = incident->largest_free != UINT64_MAX,
+		};
+
+		row.parties[0] = report_party_of(stacks, &incident->first);
+		row.parties[1] = report_party_of(stacks, &incident->second);
+		fields_put_row(json, report_incident, &row);
+	}
+	emit_close_array(json);
 }

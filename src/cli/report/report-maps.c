@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "answers/document.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "cli/common/must.h"
@@ -28,20 +29,47 @@ static uint64_t report_maps_least(uint64_t *lengths, size_t count, size_t max)
 	return lengths[max - 1];
 }
 
+struct report_block {
+	const struct free_blocks_block *block;
+	const struct snapshot_buffer *buffer;
+	uint32_t type;
+	struct report_index stack;
+};
+
+#define ROW struct report_block
+#define BLOCK(...) FIELD_VIA(block, struct free_blocks_block, __VA_ARGS__)
+#define BUFFER(...) FIELD_VIA(buffer, struct snapshot_buffer, __VA_ARGS__)
+
+static const struct field report_block[] = {
+	BLOCK("address", HEX, address),
+	BLOCK("length", BYTES, length),
+	BUFFER("size", BYTES, size),
+	FIELD("type", NAME, type, .names = types_name),
+	BUFFER("name", TEXT, name),
+	BUFFER("phase", TEXT, phase),
+	BUFFER("born_ns", TIME, born_ns),
+	REPORT_STACK,
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct space
+
+static const struct field report_map[] = {
+	FIELD_CODED("", memory_map_put_space, .fields = memory_map_space_fields),
+	FIELD("hole_count", NUMBER, free_blocks.hole_count),
+	FIELD_LISTED("holes", memory_map_hole_fields),
+	FIELD_LISTED("buffers", report_block),
+	FIELD_END,
+};
+
 static void report_put_block(struct report *report, const struct free_blocks_block *block)
 {
-	struct emit *json = &report->json;
+	const struct snapshot_buffer *buffer = block->buffer;
+	const struct report_block row = {block, buffer, buffer->type,
+					 report_stacks_index(&report->stacks, buffer->stack)};
 
-	emit_open_object(json, NULL);
-	emit_hex(json, "address", block->address);
-	emit_u64(json, "length", block->length);
-	emit_u64(json, "size", block->buffer->size);
-	emit_string(json, "type", types_name(block->buffer->type));
-	emit_string(json, "name", block->buffer->name);
-	emit_string(json, "phase", block->buffer->phase);
-	emit_u64(json, "born_ns", block->buffer->born_ns);
-	report_stacks_put(&report->stacks, json, block->buffer->stack);
-	emit_close_object(json);
+	fields_put_row(&report->json, report_block, &row);
 }
 
 static void report_put_blocks(struct report *report, const struct free_blocks *blocks, size_t max)
@@ -52,14 +80,12 @@ static void report_put_blocks(struct report *report, const struct free_blocks *b
 	for (size_t i = 0; i < blocks->block_count; i++)
 		lengths[i] = blocks->blocks[i].length;
 	least = report_maps_least(lengths, blocks->block_count, max);
-	emit_open_array(&report->json, "buffers");
 	for (size_t i = 0; i < blocks->block_count && put < max; i++) {
 		if (blocks->blocks[i].length < least)
 			continue;
 		report_put_block(report, &blocks->blocks[i]);
 		put++;
 	}
-	emit_close_array(&report->json);
 }
 
 static void report_put_holes(struct report *report, const struct free_blocks *blocks, size_t max)
@@ -70,27 +96,23 @@ static void report_put_holes(struct report *report, const struct free_blocks *bl
 	for (size_t i = 0; i < blocks->hole_count; i++)
 		lengths[i] = blocks->holes[i].length;
 	least = report_maps_least(lengths, blocks->hole_count, max);
-	emit_u64(&report->json, "hole_count", blocks->hole_count);
-	emit_open_array(&report->json, "holes");
 	for (size_t i = 0; i < blocks->hole_count && put < max; i++) {
 		if (blocks->holes[i].length < least)
 			continue;
-		emit_open_object(&report->json, NULL);
-		emit_hex(&report->json, "address", blocks->holes[i].address);
-		emit_u64(&report->json, "size", blocks->holes[i].length);
-		emit_close_object(&report->json);
+		fields_put_row(&report->json, memory_map_hole_fields, &blocks->holes[i]);
 		put++;
 	}
-	emit_close_array(&report->json);
 }
 
 static void report_put_map(struct report *report, const struct space *space, size_t max)
 {
-	emit_open_object(&report->json, NULL);
-	memory_map_document_space(&report->json, space);
+	struct fields_part part = {.next = report_map};
+
+	fields_put_part(&report->json, &part, space, "holes");
 	report_put_holes(report, &space->free_blocks, max);
+	fields_put_part(&report->json, &part, space, "buffers");
 	report_put_blocks(report, &space->free_blocks, max);
-	emit_close_object(&report->json);
+	fields_put_part(&report->json, &part, space, NULL);
 }
 
 static int report_compare_maps(const void *left, const void *right)

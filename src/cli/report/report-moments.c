@@ -13,7 +13,6 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/process-id.h"
-#include "cli/common/session.h"
 #include "cli/report/report.h"
 #include "model/memory/memory-map.h"
 #include "model/sites/growth.h"
@@ -21,28 +20,31 @@
 #include "model/types.h"
 
 #define REPORT_LOOKS_MAX 40u
+#define REPORT_LOOKS_ROOM (REPORT_LOOKS_MAX + 2) /* also at the start, and at the peak */
 #define REPORT_LOOKS_MIN 6u
 #define REPORT_LOOK_BUFFERS UINT64_C(4000000) /* of all looks together, about */
 
-/* A memory at each look; all 0 where it did not exist. */
+/* A memory at each look. */
 struct report_space {
 	struct process_id process;
 	uint32_t device, type;
 	const char *comm; /* of the growth's pool */
 	uint64_t size, most;
+	size_t looks;
 	struct {
-		uint64_t used, free, largest;
-		bool is_known;
-	} looks[REPORT_LOOKS_MAX + 2];
+		uint64_t used[REPORT_LOOKS_ROOM], free[REPORT_LOOKS_ROOM];
+		uint64_t largest[REPORT_LOOKS_ROOM];
+	} at; /* UINT64_MAX where it did not exist */
 };
 
 struct report_moments {
+	struct report_stacks *stacks;
 	struct growth growth;
 	struct report_space *spaces; /* owned */
 	size_t count, capacity;
+	size_t looks;   /* done so far: after each step, and at the peak */
 	uint32_t steps; /* from the start to the end */
-	uint32_t looks; /* done so far: after each step, and at the peak */
-	uint64_t times_ns[REPORT_LOOKS_MAX + 2];
+	uint64_t times_ns[REPORT_LOOKS_ROOM];
 };
 
 static void report_moments_deinit(struct report_moments *moments)
@@ -76,20 +78,22 @@ static struct report_space *report_moments_space(struct report_moments *moments,
 		.comm = pool_text(&moments->growth.texts, space->process->comm,
 				  strlen(space->process->comm)),
 	};
+	memset(&list->at, 0xff, sizeof(list->at));
 	return list;
 }
 
 /* A memory without buffers is not among the maps: all of it is free. */
 static void report_moments_empty(struct report_moments *moments, const struct snapshot *snapshot,
-				 uint32_t look)
+				 size_t look)
 {
 	for (size_t i = 0; i < moments->count; i++) {
 		struct report_space *space = &moments->spaces[i];
 
-		if (space->looks[look].is_known || !snapshot_find_living(snapshot, space->process))
+		if (space->at.used[look] != UINT64_MAX ||
+		    !snapshot_find_living(snapshot, space->process))
 			continue;
-		space->looks[look].free = space->looks[look].largest = space->size;
-		space->looks[look].is_known = true;
+		space->at.used[look] = 0;
+		space->at.free[look] = space->at.largest[look] = space->size;
 	}
 }
 
@@ -98,7 +102,7 @@ static int report_moments_map(struct report_moments *moments, struct snapshot *s
 {
 	CLEANUP(memory_map_deinit) struct memory_map map = MEMORY_MAP_NULL;
 	const struct filter filter = {0};
-	uint32_t look = moments->looks;
+	size_t look = moments->looks;
 	int r = memory_map_find(snapshot, &filter, &map);
 
 	if (r < 0)
@@ -112,10 +116,9 @@ static int report_moments_map(struct report_moments *moments, struct snapshot *s
 			continue;
 		space->size = blocks->size * blocks->banks;
 		space->most = bits_max(space->most, blocks->used * blocks->banks);
-		space->looks[look].used = blocks->used * blocks->banks;
-		space->looks[look].free = blocks->free * blocks->banks;
-		space->looks[look].largest = blocks->largest * blocks->banks;
-		space->looks[look].is_known = true;
+		space->at.used[look] = blocks->used * blocks->banks;
+		space->at.free[look] = blocks->free * blocks->banks;
+		space->at.largest[look] = blocks->largest * blocks->banks;
 	}
 	report_moments_empty(moments, snapshot, look);
 	return 0;
@@ -169,28 +172,6 @@ static int report_compare_spaces(const void *left, const void *right)
 	return bits_compare(b->most, a->most);
 }
 
-static void report_put_grown(struct report *report, const struct growth *growth,
-			     const struct growth_site *site)
-{
-	const struct report_site place = {
-		.type = site->last.type, .stack = site->last.stack, .phase = site->last.phase};
-	struct emit *json = &report->json;
-
-	emit_open_object(json, NULL);
-	report_put_site(report, &place);
-	emit_string(json, "name", site->last.names == 1 ? site->last.name : NULL);
-	emit_u64(json, "name_count", site->last.names);
-	emit_u64(json, "pid", site->process.pid);
-	emit_string(json, "comm", site->comm);
-	emit_u64(json, "first_bytes", site->first_bytes);
-	emit_u64(json, "last_bytes", site->last.bytes);
-	emit_u64(json, "first_buffers", site->first_buffers);
-	emit_u64(json, "last_buffers", site->last.buffers);
-	emit_u64(json, "oldest_ns", site->last.oldest_ns);
-	emit_string(json, "confidence", growth_confidence_name(growth_confidence(growth, site)));
-	emit_close_object(json);
-}
-
 /* Whether a process was there from the first look on: what was started later is still being loaded. */
 static bool report_moments_has_begun(const struct report *report, const struct growth *growth,
 				     const struct growth_site *site)
@@ -215,71 +196,90 @@ static void report_moments_drop_young(const struct report *report, struct growth
 	growth->count = kept;
 }
 
-static void report_put_growth(struct report *report, const struct growth *growth)
+struct report_growth_site {
+	const struct growth_site *grown;
+	struct report_site site;
+	const char *name, *confidence;
+};
+
+static const void *report_each_growth_site(const void *context, size_t *at, void *room)
 {
-	emit_open_object(&report->json, "growth");
-	emit_u64(&report->json, "first_ns", growth->first_ns);
-	emit_u64(&report->json, "last_ns", growth->last_ns);
-	emit_u64(&report->json, "samples", growth->samples);
-	emit_u64(&report->json, "site_count", growth->count);
-	emit_open_array(&report->json, "sites");
-	for (size_t i = 0; i < bits_min(growth->count, REPORT_GROWN_MAX); i++)
-		report_put_grown(report, growth, &growth->sites[i]);
-	emit_close_array(&report->json);
-	emit_close_object(&report->json);
+	const struct report_moments *moments = context;
+	const struct growth *growth = &moments->growth;
+	struct report_growth_site *row = room;
+	const struct growth_site *grown;
+
+	if (*at >= bits_min(growth->count, REPORT_GROWN_MAX))
+		return NULL;
+	row->grown = grown = &growth->sites[(*at)++];
+	row->site = (struct report_site){grown->last.type, grown->last.phase,
+					 report_stacks_index(moments->stacks, grown->last.stack)};
+	row->name = grown->last.names == 1 ? grown->last.name : NULL;
+	row->confidence = growth_confidence_name(growth_confidence(growth, grown));
+	return row;
 }
 
-static void report_put_look(struct emit *json, bool is_known, uint64_t value)
-{
-	if (is_known)
-		emit_u64(json, NULL, value);
-	else
-		emit_null(json, NULL);
-}
+#define ROW struct report_growth_site
+#define GROWN(...) FIELD_VIA(grown, struct growth_site, __VA_ARGS__)
 
-static void report_put_space(struct emit *json, const struct report_space *space, uint32_t looks)
-{
-	emit_open_object(json, NULL);
-	emit_u64(json, "pid", space->process.pid);
-	emit_string(json, "comm", space->comm);
-	emit_u64(json, "device", space->device);
-	emit_string(json, "type", types_name(space->type));
-	emit_u64(json, "size", space->size);
-	emit_open_array(json, "used");
-	for (uint32_t i = 0; i < looks; i++)
-		report_put_look(json, space->looks[i].is_known, space->looks[i].used);
-	emit_close_array(json);
-	emit_open_array(json, "free");
-	for (uint32_t i = 0; i < looks; i++)
-		report_put_look(json, space->looks[i].is_known, space->looks[i].free);
-	emit_close_array(json);
-	emit_open_array(json, "largest");
-	for (uint32_t i = 0; i < looks; i++)
-		report_put_look(json, space->looks[i].is_known, space->looks[i].largest);
-	emit_close_array(json);
-	emit_close_object(json);
-}
+static const struct field report_growth_site[] = {
+	FIELD_MORE_OF(site, report_site_fields),
+	FIELD_OR_NULL("name", TEXT, name),
+	GROWN("name_count", NUMBER, last.names),
+	GROWN("pid", SHORT, process.pid),
+	GROWN("comm", TEXT, comm),
+	GROWN("first_bytes", BYTES, first_bytes),
+	GROWN("last_bytes", BYTES, last.bytes),
+	GROWN("first_buffers", NUMBER, first_buffers),
+	GROWN("last_buffers", NUMBER, last.buffers),
+	GROWN("oldest_ns", TIME, last.oldest_ns),
+	FIELD("confidence", TEXT, confidence),
+	FIELD_END,
+};
 
-static void report_put_spaces(struct report *report, const struct report_moments *moments)
-{
-	struct emit *json = &report->json;
+#undef ROW
+#define ROW struct report_moments
 
-	emit_open_object(json, "fragmentation");
-	emit_open_array(json, "times_ns");
-	for (uint32_t i = 0; i < moments->looks; i++)
-		emit_u64(json, NULL, moments->times_ns[i]);
-	emit_close_array(json);
-	emit_open_array(json, "spaces");
-	for (size_t i = 0; i < bits_min(moments->count, REPORT_SPACES_MAX); i++)
-		report_put_space(json, &moments->spaces[i], moments->looks);
-	emit_close_array(json);
-	emit_close_object(json);
-}
+static const struct field report_growth[] = {
+	FIELD("first_ns", TIME, growth.first_ns),
+	FIELD("last_ns", TIME, growth.last_ns),
+	FIELD("samples", SHORT, growth.samples),
+	FIELD("site_count", NUMBER, growth.count),
+	FIELD_MADE("sites", report_each_growth_site, report_growth_site),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_space
+#define LOOKS(MEMBER) \
+	FIELD_FIXED(#MEMBER, at.MEMBER, .count = offsetof(ROW, looks), .has_nulls = true)
+
+static const struct field report_space[] = {
+	FIELD("pid", SHORT, process.pid),
+	FIELD("comm", TEXT, comm),
+	FIELD("device", SHORT, device),
+	FIELD("type", NAME, type, .names = types_name),
+	FIELD("size", BYTES, size),
+	LOOKS(used),
+	LOOKS(free),
+	LOOKS(largest),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct report_moments
+
+static const struct field report_fragmentation[] = {
+	FIELD_FIXED("times_ns", times_ns, .count = offsetof(ROW, looks)),
+	FIELD_ARRAY_AT("spaces", ROWS, spaces, count, .fields = report_space),
+	FIELD_END,
+};
 
 int report_put_moments(struct report *report)
 {
 	CLEANUP(report_moments_deinit)
-	struct report_moments moments = {.growth = {.keeps_ended = true}};
+	struct report_moments moments = {.stacks = &report->stacks,
+					 .growth = {.keeps_ended = true}};
 	uint64_t buffers = report->peak ? bits_max(report->peak->buffer_count, 1) : 1;
 	int r;
 
@@ -293,7 +293,10 @@ int report_put_moments(struct report *report)
 	if (moments.count > 0)
 		qsort(moments.spaces, moments.count, sizeof(*moments.spaces),
 		      report_compare_spaces);
-	report_put_growth(report, &moments.growth);
-	report_put_spaces(report, &moments);
+	moments.count = bits_min(moments.count, REPORT_SPACES_MAX);
+	for (size_t i = 0; i < moments.count; i++)
+		moments.spaces[i].looks = moments.looks;
+	fields_put_object(&report->json, "growth", report_growth, &moments);
+	fields_put_object(&report->json, "fragmentation", report_fragmentation, &moments);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Each text, stack and frame is in a report once. */
+/* Each stack and frame is in a report once. */
 
 #include "cli/report/report-texts.h"
 
@@ -14,21 +14,16 @@
 #include "base/testing/unit.h"
 #include "model/testing/testing-stack.h"
 
-UNIT(equal_texts_have_one_number)
-{
-	struct report_texts texts = REPORT_TEXTS_NULL;
-	char text[32];
+struct put {
+	struct report_index stack;
+};
 
-	for (uint32_t round = 0; round < 2; round++) {
-		for (uint32_t i = 0; i < 1000; i++) {
-			snprintf(text, sizeof(text), "text %u", i);
-			assert(report_texts_number(&texts, text) == i);
-		}
-	}
-	assert(texts.numbers.count == 1000 && strcmp(texts.list[999], "text 999") == 0);
-	assert(report_texts_number(&texts, NULL) == REPORT_TEXTS_NONE);
-	report_texts_deinit(&texts);
-}
+#define ROW struct put
+
+static const struct field put_fields[] = {
+	REPORT_STACK,
+	FIELD_END,
+};
 
 /* The parsed document of what was put; the caller owns it. */
 static json_t *stacks_of(const char *const *lines, size_t count)
@@ -43,12 +38,12 @@ static json_t *stacks_of(const char *const *lines, size_t count)
 	emit_open_object(&json, NULL);
 	emit_open_array(&json, "put");
 	for (size_t i = 0; i < count; i++) {
-		emit_open_object(&json, NULL);
-		report_stacks_put(&stacks, &json, testing_stack(lines[i]));
-		emit_close_object(&json);
+		const struct put put = {report_stacks_index(&stacks, testing_stack(lines[i]))};
+
+		fields_put_row(&json, put_fields, &put);
 	}
 	emit_close_array(&json);
-	report_stacks_emit(&stacks, &json);
+	report_stacks_put(&stacks, &json);
 	emit_close_object(&json);
 	emit_end(&json);
 	assert(fclose(out) == 0);

@@ -17,10 +17,19 @@
 struct recording;
 struct snapshot;
 
+/* Whose book it is. */
+struct report_owner {
+	uint32_t pid;
+	const char *comm;
+};
+
 struct report_span {
 	uint32_t book;
 	uint32_t phase; /* a string of the book */
 	uint64_t from_ns, to_ns;
+	/* Set later. */
+	struct report_owner owner;
+	const char *name; /* of the phase */
 };
 
 struct report_gap {
@@ -28,6 +37,7 @@ struct report_gap {
 	uint64_t from_ns, to_ns; /* the events before and after it */
 	uint64_t events, allocs, frees;
 	bool has_peak;
+	struct report_owner owner; /* set later */
 };
 
 struct report_walk {

@@ -16,9 +16,7 @@
 #include "cli/report/report-walk.h"
 #include "recording/read/recording.h"
 
-struct group_list;
 struct snapshot;
-struct stack;
 
 #define REPORT_SAMPLES 600u         /* points of the timeline: one for every other pixel */
 #define REPORT_SITES_MAX 400u       /* of the peak, and of the end; the largest */
@@ -40,6 +38,7 @@ struct stack;
 struct report {
 	struct recording *recording;
 	const struct recording_facts *facts;
+	const char *file; /* the recording, without folders: where it lay is nobody's business */
 	struct emit json;
 	struct report_stacks stacks;
 	struct snapshot *peak; /* owned; NULL = nothing was ever in use; likewise the next */
@@ -70,8 +69,8 @@ int report_put_books(struct report *report); /* "gaps", "marks", "phases" and "t
 /* What was allocated where, as a member of each list of call sites has it. */
 struct report_site {
 	uint32_t type;
-	const struct stack *stack; /* NULL = none */
-	const char *phase;         /* NULL = none */
+	const char *phase; /* NULL = none */
+	struct report_index stack;
 };
 
-void report_put_site(struct report *report, const struct report_site *site);
+extern const struct field report_site_fields[];

@@ -84,7 +84,7 @@ size_t memory_map_fit(const struct memory_map *memory_map, const struct query *q
 void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,
 			     const struct snapshot *snapshot);
 /* Members that identify a memory, and its totals: what both documents have of each. */
-void memory_map_document_space(struct emit *json, const struct space *space);
+void memory_map_put_space(struct emit *json, const char *key, const void *space);
 void memory_map_document_fit(struct emit *json, const struct memory_map *memory_map,
 			     const struct snapshot *snapshot, const struct free_blocks_fit *fits,
 			     uint64_t size);
