@@ -488,6 +488,7 @@ UNIT(an_address_has_its_own_history_on_each_device)
 	wanted.filter = (struct filter){.pid = 0};
 	assert(address_history_collect(&scan, 0x9000, &wanted, &view, snapshot, &history) == 0);
 	assert(history.count == 0);
+	history_deinit(&history);
 	end();
 }
 
