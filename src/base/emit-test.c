@@ -9,10 +9,13 @@
 
 #include "base/emit.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
+#include "base/text.h"
 
 UNIT(nested_json_has_its_commas)
 {
@@ -47,6 +50,55 @@ UNIT(nested_json_has_its_commas)
 			    "\"c\":true,\"d\":null,"
 			    "\"e\":\"0x1f\",\"f\":null}\n{\"again\":false}\n") == 0);
 	free(text);
+}
+
+/* What fits is written in one piece. */
+UNIT(members_of_any_length_are_written)
+{
+	char word[300], all[300], expected[1000];
+
+	memset(all, 'w', sizeof(all));
+	for (size_t key = 0; key < 150; key++) {
+		for (size_t value = 40; value < 140; value += key % 60 == 3 ? 1 : 50) {
+			char *text = NULL;
+			size_t size = 0;
+			FILE *out = open_memstream(&text, &size);
+			struct emit json = EMIT_INIT(out);
+
+			memset(word, 'w', sizeof(word));
+			word[key] = '\0';
+			emit_open_object(&json, NULL);
+			emit_u64(&json, word, UINT64_MAX);
+			emit_null(&json, word);
+			emit_string(&json, "s", word);
+			word[key] = 'w';
+			word[value] = '\0';
+			emit_string(&json, "v", word);
+			emit_close_object(&json);
+			assert(fclose(out) == 0);
+			(void)snprintf(expected, sizeof(expected),
+				       "{\"%.*s\":18446744073709551615,\"%.*s\":null,"
+				       "\"s\":\"%.*s\",\"v\":\"%s\"}",
+				       (int)key, all, (int)key, all, (int)key, all, word);
+			assert(strcmp(text, expected) == 0);
+			free(text);
+		}
+	}
+}
+
+UNIT(numbers_have_their_digits)
+{
+	char digits[TEXT_DIGITS + 1] = {0}, expected[24];
+
+	for (uint64_t power = 1;; power *= 10) {
+		for (uint64_t n = power - bits_min(power, 12); n < power + 12; n++) {
+			(void)snprintf(expected, sizeof(expected), "%" PRIu64, n);
+			assert(strcmp(text_digits(n, digits), expected) == 0);
+		}
+		if (power > UINT64_MAX / 10)
+			break;
+	}
+	assert(strcmp(text_digits(UINT64_MAX, digits), "18446744073709551615") == 0);
 }
 
 UNIT(raw_json_is_embedded_as_it_is)

@@ -79,25 +79,45 @@ static void emit_text(struct emit *json, const char *text)
 	emit_byte(json, '"');
 }
 
-/* Writes what precedes a value: a comma if it is not the first, and its key. */
-static void emit_begin(struct emit *json, const char *key)
+#define EMIT_SHORT 128u
+
+/* Writes what precedes a value, a comma if it is not the first, and its key; then the value, in one piece if it fits. */
+static void emit_member(struct emit *json, const char *key, const char *value, size_t length)
 {
 	uint64_t bit = UINT64_C(1) << json->depth;
+	size_t key_length = key ? strlen(key) : 0, at = 0;
+	char text[EMIT_SHORT];
 
 	if (json->depth > 0 && json->filled & bit)
-		emit_byte(json, ',');
+		text[at++] = ',';
 	json->filled |= bit;
-	if (key) {
-		emit_byte(json, '"');
-		emit_word(json, key);
-		emit_bytes(json, "\":", 2);
+	if (key && key_length < EMIT_SHORT / 2) {
+		text[at++] = '"';
+		memcpy(text + at, key, key_length);
+		at += key_length;
+		text[at++] = '"';
+		text[at++] = ':';
+	} else if (key) {
+		fprintf(json->out, "%.*s\"%s\":", (int)at, text, key);
+		at = 0;
 	}
+	if (length <= EMIT_SHORT - at) {
+		memcpy(text + at, value, length);
+		emit_bytes(json, text, at + length);
+	} else {
+		emit_bytes(json, text, at);
+		emit_bytes(json, value, length);
+	}
+}
+
+static void emit_begin(struct emit *json, const char *key)
+{
+	emit_member(json, key, "", 0);
 }
 
 static void emit_open(struct emit *json, const char *key, char bracket)
 {
-	emit_begin(json, key);
-	emit_byte(json, bracket);
+	emit_member(json, key, &bracket, 1);
 	json->depth++;
 	assert(json->depth < EMIT_DEPTH);
 	json->filled &= ~(UINT64_C(1) << json->depth);
@@ -132,17 +152,31 @@ void emit_close_array(struct emit *json)
 
 void emit_string(struct emit *json, const char *key, const char *text)
 {
+	char quoted[EMIT_SHORT / 2];
+	size_t length;
+
+	if (!text) {
+		emit_null(json, key);
+		return;
+	}
+	length = strlen(text);
+	if (length <= sizeof(quoted) - 2 && emit_plain(text, length) == length) {
+		quoted[0] = '"';
+		memcpy(quoted + 1, text, length);
+		quoted[length + 1] = '"';
+		emit_member(json, key, quoted, length + 2);
+		return;
+	}
 	emit_begin(json, key);
-	if (text)
-		emit_text(json, text);
-	else
-		emit_word(json, "null");
+	emit_text(json, text);
 }
 
 void emit_u64(struct emit *json, const char *key, uint64_t value)
 {
-	emit_begin(json, key);
-	text_put_u64(json->out, value);
+	char digits[TEXT_DIGITS];
+	const char *first = text_digits(value, digits);
+
+	emit_member(json, key, first, (size_t)(digits + TEXT_DIGITS - first));
 }
 
 void emit_i64(struct emit *json, const char *key, int64_t value)
@@ -164,14 +198,12 @@ void emit_double(struct emit *json, const char *key, double value)
 
 void emit_bool(struct emit *json, const char *key, bool value)
 {
-	emit_begin(json, key);
-	emit_word(json, value ? "true" : "false");
+	emit_member(json, key, value ? "true" : "false", value ? 4 : 5);
 }
 
 void emit_null(struct emit *json, const char *key)
 {
-	emit_begin(json, key);
-	emit_word(json, "null");
+	emit_member(json, key, "null", 4);
 }
 
 void emit_raw(struct emit *json, const char *key, const char *value)
@@ -191,7 +223,6 @@ void emit_hex(struct emit *json, const char *key, uint64_t value)
 	char text[20]; /* as many as UINT64_MAX has, with 0x and quotes */
 	size_t from = sizeof(text);
 
-	emit_begin(json, key);
 	text[--from] = '"';
 	do
 		text[--from] = "0123456789abcdef"[value % 16];
@@ -199,7 +230,7 @@ void emit_hex(struct emit *json, const char *key, uint64_t value)
 	text[--from] = 'x';
 	text[--from] = '0';
 	text[--from] = '"';
-	emit_bytes(json, text + from, sizeof(text) - from);
+	emit_member(json, key, text + from, sizeof(text) - from);
 }
 
 void emit_end(struct emit *json)

@@ -332,15 +332,28 @@ void text_put_csv(FILE *out, const char *text)
 		fputc('"', out);
 }
 
+const char *text_digits(uint64_t value, char digits[TEXT_DIGITS])
+{
+	size_t from = TEXT_DIGITS;
+
+	/* Two at a time: each division has to wait for the one before. */
+	for (; value >= 10; value /= 100) {
+		unsigned int two = (unsigned int)(value % 100);
+
+		digits[--from] = (char)('0' + two % 10);
+		digits[--from] = (char)('0' + two / 10);
+	}
+	if (value > 0 || from == TEXT_DIGITS)
+		digits[--from] = (char)('0' + value);
+	return digits + from;
+}
+
 void text_put_u64(FILE *out, uint64_t value)
 {
-	char digits[20]; /* as many as UINT64_MAX has */
-	size_t from = sizeof(digits);
+	char digits[TEXT_DIGITS];
+	const char *first = text_digits(value, digits);
 
-	do
-		digits[--from] = (char)('0' + value % 10);
-	while (value /= 10);
-	(void)fwrite_unlocked(digits + from, 1, sizeof(digits) - from, out);
+	(void)fwrite_unlocked(first, 1, (size_t)(digits + TEXT_DIGITS - first), out);
 }
 
 static bool text_in_bytes; /* set once, by a command-line option */

@@ -82,7 +82,12 @@ void text_put_label(FILE *out, const char *text);
  */
 void text_put_csv(FILE *out, const char *text);
 
-/* Writes a decimal number; the stream must be this thread's alone. */
+#define TEXT_DIGITS 20u /* as many as UINT64_MAX has */
+
+/* A decimal number, which ends where @digits does; returns its first digit. */
+const char *text_digits(uint64_t value, char digits[TEXT_DIGITS]);
+
+/* Writes one; the stream must be this thread's alone. */
 void text_put_u64(FILE *out, uint64_t value);
 
 /* "512 B", "1.5 KiB", "12.0 GiB"; returns @ret_text. */
