@@ -35,7 +35,7 @@ const struct document session_document = {
 
 static const struct field open_members[] = {
 	FIELD("url", TEXT, url, .says = "the dashboard; the link is this, then #/open/CODE"),
-	FIELD("code", TEXT, code),
+	FIELD("code", TEXT, code, .says = "64 hexadecimal digits"),
 	FIELD("seconds", NUMBER, seconds, .least = 1, .says = "until it expires"),
 	FIELD("user", TEXT, session.user, .says = "whose rights the browser gets: who asked"),
 	FIELD("user_id", SHORT, session.user_id),

@@ -12,21 +12,22 @@
 #include "answers/incidents.h"
 #include "answers/peak.h"
 #include "answers/series.h"
+#include "answers/session.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "cli/diff/diff.h"
+#include "cli/doctor/doctor.h"
 #include "cli/replay/replay-output.h"
 #include "compat/commands/analyze.h"
 
 int main(void)
 {
 	static const struct document *const documents[] = {
-		&analyze_document,   &buffers_document, &buffers_groups_document,
-		&cards_document,     &diff_document,    &ended_document,
-		&fit_document,       &growth_document,  &history_document,
-		&incidents_document, &leaks_document,   &map_document,
-		&peak_document,      &ps_document,      &replay_document,
-		&series_document,    &smi_document,
+		&analyze_document, &buffers_document, &buffers_groups_document, &cards_document,
+		&diff_document,    &doctor_document,  &ended_document,          &fit_document,
+		&growth_document,  &history_document, &incidents_document,      &leaks_document,
+		&map_document,     &open_document,    &peak_document,           &ps_document,
+		&replay_document,  &series_document,  &session_document,        &smi_document,
 	};
 	struct emit json = EMIT_INIT(stdout);
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 from conftest import ROOT
+from nativesocket import document as document_of
 from ttmemd import get
+from web import request_as
 from world import read_schema, wait_for
 
 HERE = Path(__file__).resolve().parent
@@ -45,6 +47,9 @@ DIFFERENCES = [
     ("takes", "diff.next", "'?'", "likewise"),
     ("takes", "analyze.next", "'?'", "likewise"),
     ("takes", "replay.next", "'?'", "likewise"),
+    ("takes", "doctor.next", "'?'", "likewise"),
+    ("takes", "open.url", "'?'", "a text; what it is stands beside it"),
+    ("takes", "open.code", "'?'", "likewise"),
     ("takes", "diff.rows.[].site.line", "0", "a site is described as everywhere, although diff never tells its line"),
     ("refuses", "smi.users.[].memory", "*", "a user has a member for each type, as a process has"),
     ("refuses", "*events.[]", "-site", "every stack has a site"),
@@ -159,3 +164,14 @@ def test_documents_of_living_processes_mean_what_they_meant(ttmemd, words):
         compare(get(ttmemd, words[0]))
     else:
         compare(json.loads(ttmemd.run(*words, "--json").stdout))
+
+
+def test_documents_for_browsers_mean_what_they_meant(ttmemd):
+    ttmemd.start("--http", "127.0.0.1:0")
+    link = document_of(ttmemd, "/api/v1/open")
+    compare(link)
+    address, code = ttmemd.address(), f"Code {link['code']}"
+    _, headers, body = request_as((), address, "POST", "/api/v1/sign-in", Authorization=code)
+    compare(json.loads(body))
+    cookie = headers["Set-Cookie"].split(";")[0]
+    compare(json.loads(request_as((), address, "GET", "/healthz", Cookie=cookie)[2]))
