@@ -24,7 +24,7 @@ void document_open(struct emit *json, const char *schema, uint64_t time_ns)
 #define ROW struct snapshot_recording
 
 const struct field document_recording_fields[] = {
-	FIELD("file", TEXT, file, .says = "as it was given"),
+	FIELD("file", TEXT, file, .says = "as it was given; over HTTP without its folder"),
 	FIELD("start_ns", TIME, start_ns, .says = "its first moment"),
 	FIELD("end_ns", TIME, end_ns, .says = "its last moment"),
 	FIELD("events", NUMBER, events, .says = "that are in it"),

@@ -7,6 +7,7 @@
 #include "answers/document.h"
 #include "answers/fields.h"
 #include "answers/session.h"
+#include "base/bits.h"
 #include "model/health.h"
 
 #define ROW struct health
@@ -20,17 +21,23 @@ static const struct field healthz_store[] = {
 	FIELD_END,
 };
 
+const char *healthz_details(uint32_t who)
+{
+	static const char *const names[] = {"open", "token", "none"};
+
+	return who < ARRAY_SIZE(names) ? names[who] : NULL;
+}
+
 #undef ROW
 #define ROW struct healthz_row
 #define HEALTH(...) FIELD_VIA(health, struct health, __VA_ARGS__)
 
 static const struct field healthz_members[] = {
-	FIELD("status", TEXT, status,
-	      .says = "\"ok\", or \"degraded\": it tracks, but something does not work"),
-	FIELD("details", TEXT, details,
-	      .says = "to whom buffers, names and incidents are given: everybody (open), who has "
-		      "the "
-		      "token, nobody (none)"),
+	FIELD("status", TEXT, status, .names = health_status,
+	      .says = "degraded: it tracks, but something does not work"),
+	FIELD("details", TEXT, details, .names = healthz_details,
+	      .says = "to whom buffers, names and incidents are given: everybody, who has the "
+		      "token, nobody"),
 	FIELD("fleet", BOOL, has_fleet, .says = "other machines are configured: /api/v1/fleet"),
 	FIELD_POINTED(
 		"session", session, session_fields,

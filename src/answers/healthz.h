@@ -4,6 +4,7 @@
 /* ttmem.health/1: whether the daemon can do all it should. Over TCP everybody reads it. */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct document;
 struct health;
@@ -17,5 +18,8 @@ struct healthz_row {
 	const struct snapshot_recording *recording; /* NULL = none, or not for who asks */
 	const struct health *health;
 };
+
+/* "open", "token", "none"; NULL = none of these */
+const char *healthz_details(uint32_t who);
 
 extern const struct document healthz_document;

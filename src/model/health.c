@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The names of doors, as documents and metrics have them. */
+/* Names, as documents and metrics have them. */
 
 #include "model/health.h"
 
-#include <assert.h>
+const char *health_status(uint32_t is_well)
+{
+	return is_well == 0 ? "degraded" : is_well == 1 ? "ok" : NULL;
+}
 
-const char *health_door_name(enum health_door_id id)
+const char *health_door_name(uint32_t id)
 {
 	static const char *const names[HEALTH_DOORS] = {
 		[HEALTH_DOOR_NATIVE] = "native",   [HEALTH_DOOR_LEGACY] = "old_clients",
@@ -15,8 +18,7 @@ const char *health_door_name(enum health_door_id id)
 		[HEALTH_DOOR_LOG] = "log",
 	};
 
-	assert(id < HEALTH_DOORS);
-	return names[id];
+	return id < HEALTH_DOORS ? names[id] : NULL;
 }
 
 bool health_is_closed(const struct health_door *door)

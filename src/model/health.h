@@ -39,8 +39,11 @@ struct health_door {
 	char problem[256]; /* one line; "" = none */
 };
 
-/* "native", "old_clients", ... */
-const char *health_door_name(enum health_door_id id);
+/* "ok", or "degraded": something does not work. NULL = neither */
+const char *health_status(uint32_t is_well);
+
+/* "native", "old_clients", ...; NULL = none */
+const char *health_door_name(uint32_t id);
 
 /* Whether something is missing. */
 bool health_is_closed(const struct health_door *door);

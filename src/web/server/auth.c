@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "answers/healthz.h"
 #include "base/cleanup.h"
 #include "base/files/heir.h"
 #include "base/files/small-file.h"
@@ -224,6 +225,6 @@ int auth_load_token(struct auth *auth, const char *path, const char **ret_proble
 const char *auth_details(const struct auth *auth)
 {
 	if (auth->details)
-		return "open";
-	return __atomic_load_n(&auth->has_token, __ATOMIC_RELAXED) ? "token" : "none";
+		return healthz_details(0);
+	return healthz_details(__atomic_load_n(&auth->has_token, __ATOMIC_RELAXED) ? 1 : 2);
 }

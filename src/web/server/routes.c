@@ -216,13 +216,12 @@ static size_t routes_note(const struct health *health, struct routes_notes *note
 
 	if (!health->store_runs)
 		notes->list[count++] = "the past cannot be written at present";
-	for (size_t i = 0; i < HEALTH_DOORS; i++) {
+	for (uint32_t i = 0; i < HEALTH_DOORS; i++) {
 		/* A note of its own says that the past cannot be written. */
 		if (i == HEALTH_DOOR_HISTORY || !health_is_closed(&health->doors[i]))
 			continue;
 		(void)snprintf(notes->room[i], sizeof(notes->room[i]),
-			       "closed: %s; see ttmem status",
-			       health_door_name((enum health_door_id)i)); /* fits */
+			       "closed: %s; see ttmem status", health_door_name(i)); /* fits */
 		notes->list[count++] = notes->room[i];
 	}
 	return count;
@@ -261,7 +260,7 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	struct emit json = EMIT_INIT(out);
 
 	ask->provider->health(ask->provider->context, &health);
-	row.status = routes_is_well(&health) ? "ok" : "degraded";
+	row.status = health_status(routes_is_well(&health));
 	/* What is served is for those who may see it. */
 	if (ask->asker && health.recording.file)
 		row.recording = &health.recording;
