@@ -15,7 +15,7 @@
 
 static const struct field host_amount[] = {
 	FIELD("used", BYTES, used),
-	FIELD_OR_NULL("capacity", BYTES, capacity),
+	FIELD_OR_NULL("capacity", BYTES, capacity, .says = "null if not known"),
 	FIELD_END,
 };
 
@@ -33,7 +33,7 @@ static const struct field host_memory[] = {
 
 static const struct field host_fullest[] = {
 	FIELD("device", NUMBER, device),
-	FIELD("type", NAME, type, .names = types_name),
+	FIELD("type", NAME, type, .names = types_name, .says = "DRAM or L1"),
 	FIELD("used", BYTES, amount.used),
 	FIELD_OR_NULL("capacity", BYTES, amount.capacity),
 	FIELD_END,
@@ -43,8 +43,10 @@ static const struct field host_fullest[] = {
 #define ROW __typeof__(((struct host_row *)NULL)->hour)
 
 static const struct field host_hour[] = {
-	FIELD("over_ns", SPAN, over_ns),
-	FIELD("bytes", SIGNED, bytes),
+	FIELD("over_ns", SPAN, over_ns,
+	      .says = "how long that is: less than an hour if the daemon is younger; 0: not known "
+		      "yet"),
+	FIELD("bytes", SIGNED, bytes, .says = "more in use than then; negative: less"),
 	FIELD("incidents", NUMBER, incidents),
 	FIELD_END,
 };
@@ -53,20 +55,25 @@ static const struct field host_hour[] = {
 #define ROW struct host_row
 
 const struct field host_facts[] = {
-	FIELD("start_ns", TIME, start_ns),
+	FIELD("start_ns", TIME, start_ns, .says = "of the daemon"),
 	FIELD("devices", NUMBER, devices),
-	FIELD("processes", NUMBER, processes),
-	FIELD("bytes", BYTES, bytes),
+	FIELD("processes", NUMBER, processes, .says = "living ones"),
+	FIELD("bytes", BYTES, bytes, .says = "in use, of all types"),
 	FIELD("buffers", NUMBER, buffers),
-	FIELD_STRUCT("memory", memory, host_memory),
+	FIELD_STRUCT(
+		"memory", memory, host_memory,
+		.says = "of all devices, traces counted in DRAM, small L1, circular buffers "
+			"and kernels in L1; what buffers take in all banks, where that is known"),
 	FIELD_STRUCT("fullest", fullest, host_fullest, .absent = FIELD_NULL,
-		     .known = FIELD_KNOWN(has_fullest)),
-	FIELD_STRUCT("hour", hour, host_hour),
+		     .known = FIELD_KNOWN(has_fullest),
+		     .says = "the memory of a device of which the largest part is in use; null if "
+			     "no capacity is known"),
+	FIELD_STRUCT("hour", hour, host_hour, .says = "what has changed within the last hour"),
 	FIELD_END,
 };
 
 const struct field host_fields[] = {
-	FIELD("status", TEXT, status),
+	FIELD("status", TEXT, status, .names = health_status, .says = "as in /healthz"),
 	FIELD_MORE(host_facts),
 	FIELD("exact", BOOL, is_exact),
 	FIELD_END,
@@ -106,7 +113,7 @@ void host_put(struct emit *json, const struct snapshot *snapshot, const struct h
 	      bool is_well)
 {
 	struct host_row row = {
-		.status = is_well ? "ok" : "degraded",
+		.status = health_status(is_well),
 		.is_exact = snapshot->exact,
 		.start_ns = health->start_ns,
 		.devices = snapshot->device_count,

@@ -10,6 +10,7 @@
 #include "answers/growth.h"
 #include "answers/healthz.h"
 #include "answers/history.h"
+#include "answers/host.h"
 #include "answers/incidents.h"
 #include "answers/peak.h"
 #include "answers/series.h"
@@ -24,11 +25,13 @@
 int main(void)
 {
 	static const struct document *const documents[] = {
-		&analyze_document, &buffers_document, &buffers_groups_document, &cards_document,
-		&diff_document,    &doctor_document,  &ended_document,          &fit_document,
-		&growth_document,  &healthz_document, &history_document,        &incidents_document,
-		&leaks_document,   &map_document,     &open_document,           &peak_document,
-		&ps_document,      &replay_document,  &series_document,         &session_document,
+		&analyze_document,   &buffers_document, &buffers_groups_document,
+		&cards_document,     &diff_document,    &doctor_document,
+		&ended_document,     &fit_document,     &growth_document,
+		&healthz_document,   &history_document, &host_document,
+		&incidents_document, &leaks_document,   &map_document,
+		&open_document,      &peak_document,    &ps_document,
+		&replay_document,    &series_document,  &session_document,
 		&smi_document,
 	};
 	struct emit json = EMIT_INIT(stdout);

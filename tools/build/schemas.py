@@ -62,7 +62,7 @@ def objects(schema, key=""):
     """(key, schema) of all objects inside, the innermost first."""
     if isinstance(schema, dict):
         for name, value in schema.items():
-            yield from objects(value, key if name in ("properties", "items", "anyOf") else name)
+            yield from objects(value, key if name in ("properties", "items", "anyOf") or name.isupper() else name)
         if "properties" in schema:
             yield key, schema
     elif isinstance(schema, list):
