@@ -176,12 +176,13 @@ struct field {
 		.key = (KEY), .kind = FIELD_TYPES, .offset = offsetof(ROW, MEMBER), \
 		.fields = (FIELDS), .size = sizeof(((ROW *)NULL)->MEMBER[0])        \
 	}
-#define FIELD_ARRAY(KEY, MEMBER, COUNT, FIELDS)                                          \
-	{                                                                                \
-		.key = (KEY), .kind = FIELD_LIST, .offset = offsetof(ROW, MEMBER),       \
-		.fields = (FIELDS), .size = sizeof(((ROW *)NULL)->MEMBER[0]),            \
-		.count = offsetof(ROW, COUNT),                                           \
-		.room = sizeof(((ROW *)NULL)->MEMBER) / sizeof(((ROW *)NULL)->MEMBER[0]) \
+#define FIELD_ARRAY(KEY, MEMBER, COUNT, FIELDS, ...)                                      \
+	{                                                                                 \
+		.key = (KEY), .kind = FIELD_LIST, .offset = offsetof(ROW, MEMBER),        \
+		.fields = (FIELDS), .size = sizeof(((ROW *)NULL)->MEMBER[0]),             \
+		.count = offsetof(ROW, COUNT),                                            \
+		.room = sizeof(((ROW *)NULL)->MEMBER) / sizeof(((ROW *)NULL)->MEMBER[0]), \
+		##__VA_ARGS__                                                             \
 	}
 #define FIELD_ARRAY_AT(KEY, KIND, POINTER, COUNT, ...)                                  \
 	{                                                                               \

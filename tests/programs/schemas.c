@@ -15,6 +15,7 @@
 #include "answers/peak.h"
 #include "answers/series.h"
 #include "answers/session.h"
+#include "answers/status.h"
 #include "base/bits.h"
 #include "base/emit.h"
 #include "cli/diff/diff.h"
@@ -32,7 +33,7 @@ int main(void)
 		&incidents_document, &leaks_document,   &map_document,
 		&open_document,      &peak_document,    &ps_document,
 		&replay_document,    &series_document,  &session_document,
-		&smi_document,
+		&smi_document,       &status_document,
 	};
 	struct emit json = EMIT_INIT(stdout);
 
