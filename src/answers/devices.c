@@ -10,7 +10,7 @@
 #define ROW struct devices_row
 
 static const struct field devices_fields[] = {
-	FIELD("device_id", NUMBER, device),
+	FIELD("device_id", NUMBER, device, .most = BOOK_DEVICES - 1),
 	FIELD("dram_allocated", BYTES, used[TYPES_DRAM]),
 	FIELD("l1_allocated", BYTES, used[TYPES_L1]),
 	FIELD("system_memory_allocated", BYTES, used[TYPES_SYSTEM_MEMORY]),
@@ -32,7 +32,8 @@ static const struct field devices_members[] = {
 
 const struct document devices_document = {
 	.schema = "ttmem.devices/1",
-	.title = "/api/devices: bytes in use, under the names of the old dashboard",
+	.title = "/api/devices and /api/devices/N/stats: bytes in use, under the names of the old "
+		 "dashboard",
 	.members = devices_members,
 	.has = DOCUMENT_PLAIN,
 };

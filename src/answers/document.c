@@ -141,11 +141,12 @@ static const struct field document_notes[] = {
 
 void document_put_schema(struct emit *json, const struct document *document)
 {
+	bool is_plain = document->has & DOCUMENT_PLAIN;
 	const struct field *const parts[] = {
-		document_time,
+		is_plain ? NULL : document_time,
 		document->members,
 		document->has & DOCUMENT_LIST ? document_list : NULL,
-		document_notes,
+		is_plain ? NULL : document_notes,
 	};
 
 	emit_open_object(json, NULL);
@@ -153,16 +154,19 @@ void document_put_schema(struct emit *json, const struct document *document)
 	emit_string(json, "title", document->title);
 	emit_string(json, "type", "object");
 	emit_open_array(json, "required");
-	emit_string(json, NULL, "schema");
+	if (!is_plain)
+		emit_string(json, NULL, "schema");
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (parts[i])
 			fields_put_required(json, parts[i]);
 	}
 	emit_close_array(json);
 	emit_open_object(json, "properties");
-	emit_open_object(json, "schema");
-	emit_string(json, "const", document->schema);
-	emit_close_object(json);
+	if (!is_plain) {
+		emit_open_object(json, "schema");
+		emit_string(json, "const", document->schema);
+		emit_close_object(json);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (parts[i])
 			fields_put_properties(json, parts[i]);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Prints the JSON schema of every document that has a table: a list, for tools/build/schemas.py. */
+/* Prints the name and the JSON schema of every document: a list, for tools/build/schemas.py. */
 
 #include <stdio.h>
 
 #include "answers/buffers.h"
+#include "answers/devices.h"
 #include "answers/document.h"
 #include "answers/ended.h"
 #include "answers/growth.h"
@@ -26,20 +27,21 @@
 int main(void)
 {
 	static const struct document *const documents[] = {
-		&analyze_document,   &buffers_document, &buffers_groups_document,
-		&cards_document,     &diff_document,    &doctor_document,
-		&ended_document,     &fit_document,     &growth_document,
-		&healthz_document,   &history_document, &host_document,
-		&incidents_document, &leaks_document,   &map_document,
-		&open_document,      &peak_document,    &ps_document,
-		&replay_document,    &series_document,  &session_document,
-		&smi_document,       &status_document,
+		&analyze_document, &buffers_document, &buffers_groups_document, &cards_document,
+		&devices_document, &devices_one,      &diff_document,           &doctor_document,
+		&ended_document,   &fit_document,     &growth_document,         &healthz_document,
+		&history_document, &host_document,    &incidents_document,      &leaks_document,
+		&map_document,     &open_document,    &peak_document,           &ps_document,
+		&replay_document,  &series_document,  &session_document,        &smi_document,
+		&status_document,
 	};
 	struct emit json = EMIT_INIT(stdout);
 
 	emit_open_array(&json, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(documents); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(documents); i++) {
+		emit_string(&json, NULL, documents[i]->schema);
 		document_put_schema(&json, documents[i]);
+	}
 	emit_close_array(&json);
 	emit_end(&json);
 	return fflush(stdout) == 0 ? 0 : 1;

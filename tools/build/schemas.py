@@ -85,7 +85,7 @@ def with_names(document):
     names = {}
     while True:
         counts, keys = Counter(), {}
-        for key, schema in [*objects(document["properties"]), *objects(document.get("oneOf", [])), *objects(names)]:
+        for key, schema in [*objects(document.get("properties", {})), *objects(document.get("oneOf", [])), *objects(names)]:
             text = json.dumps(schema)
             if schema is not document and len(text) >= WORTH_A_NAME and schema not in names.values():
                 counts[text] += 1
@@ -108,6 +108,9 @@ def joined(documents):
         return documents[0]
     first = documents[0]
     required = [key for key in first["required"] if all(key in one["required"] for one in documents)]
+    if not required:
+        head = {key: first[key] for key in ("$schema", "title")}
+        return head | {"oneOf": [{key: one[key] for key in one if key not in head} for one in documents]}
     properties = {}
     for one in documents:
         properties |= one["properties"]
@@ -120,8 +123,9 @@ def main():
     is_check = words[:1] == ["--check"]
     program = pathlib.Path(words[-1], "tests/programs/schemas")
     documents = {}
-    for document in json.loads(subprocess.run([program], check=True, stdout=subprocess.PIPE).stdout):
-        name = re.fullmatch(r"ttmem\.(\w+)/\d+", document["properties"]["schema"]["const"])[1]
+    printed = iter(json.loads(subprocess.run([program], check=True, stdout=subprocess.PIPE).stdout))
+    for name, document in zip(printed, printed):
+        name = re.fullmatch(r"ttmem\.(\w+)/\d+", name)[1]
         documents.setdefault(name, []).append(document)
     wrong = []
     for name, forms in documents.items():
