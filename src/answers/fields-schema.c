@@ -143,7 +143,8 @@ static void schema_put_value(struct emit *json, const struct field *field)
 	case FIELD_OBJECT:
 	case FIELD_POINTER:
 		schema_put_type(json, "object", is_nullable);
-		fields_put_schema(json, field->fields);
+		if (field->fields)
+			fields_put_schema(json, field->fields);
 		break;
 	case FIELD_TYPES:
 		schema_put_types(json, field);

@@ -35,7 +35,7 @@ static const struct field host_fullest[] = {
 	FIELD("device", NUMBER, device),
 	FIELD("type", NAME, type, .names = types_name, .says = "DRAM or L1"),
 	FIELD("used", BYTES, amount.used),
-	FIELD_OR_NULL("capacity", BYTES, amount.capacity),
+	FIELD("capacity", BYTES, amount.capacity),
 	FIELD_END,
 };
 

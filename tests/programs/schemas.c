@@ -19,21 +19,29 @@
 #include "answers/status.h"
 #include "base/bits.h"
 #include "base/emit.h"
+#include "cli/budget/budget-output.h"
 #include "cli/diff/diff.h"
 #include "cli/doctor/doctor.h"
 #include "cli/replay/replay-output.h"
+#include "cli/smi/smi-hosts.h"
+#include "cli/smi/smi-prometheus.h"
 #include "compat/commands/analyze.h"
+#include "daemon/fleet/fleet.h"
+#include "daemon/flight/moment-list.h"
 
 int main(void)
 {
 	static const struct document *const documents[] = {
-		&analyze_document, &buffers_document, &buffers_groups_document, &cards_document,
-		&devices_document, &devices_one,      &diff_document,           &doctor_document,
-		&ended_document,   &fit_document,     &growth_document,         &healthz_document,
-		&history_document, &host_document,    &incidents_document,      &leaks_document,
-		&map_document,     &open_document,    &peak_document,           &ps_document,
-		&replay_document,  &series_document,  &session_document,        &smi_document,
-		&status_document,
+		&analyze_document, &buffers_document, &buffers_groups_document,
+		&cards_document,   &check_document,   &devices_document,
+		&devices_one,      &diff_document,    &doctor_document,
+		&ended_document,   &fit_document,     &fleet_answer,
+		&growth_document,  &healthz_document, &history_document,
+		&host_document,    &hosts_document,   &incidents_document,
+		&leaks_document,   &map_document,     &moment_list_document,
+		&open_document,    &peak_document,    &prometheus_document,
+		&ps_document,      &replay_document,  &series_document,
+		&session_document, &smi_document,     &status_document,
 	};
 	struct emit json = EMIT_INIT(stdout);
 

@@ -302,6 +302,11 @@ static const void *budget_site_each(const void *row, size_t *at, void *room)
 	return &made->row;
 }
 
+static const char *budget_sites_at(uint32_t moment)
+{
+	return moment == 0 ? "peak" : moment == 1 ? "end" : NULL;
+}
+
 #define ROW struct budget_held
 #define MOMENT(...) FIELD_VIA(moment, struct budget_moment, __VA_ARGS__)
 
@@ -315,9 +320,9 @@ static const struct field budget_held_fields[] = {
 	MOMENT("comm", TEXT, comm, .absent = FIELD_NULL),
 	MOMENT("device", SHORT, device),
 	MOMENT("type", NAME, type, .names = types_name),
-	FIELD_OR_NULL("sites_at", TEXT, sites_at,
-		      .says = "peak or end of the process: when the sites held what they did; "
-			      "null: not known"),
+	FIELD_OR_NULL("sites_at", TEXT, sites_at, .names = budget_sites_at,
+		      .says = "when the sites held what they did: at the peak, or at the end of "
+			      "the process; null: not known"),
 	FIELD_MADE("sites", budget_site_each, run_report_site_fields,
 		   .says = "what counts for the limit, by call site and phase, largest first"),
 	FIELD_END,
@@ -330,12 +335,12 @@ static const struct field budget_row_fields[] = {
 	FIELD("limit", TEXT, limit, .says = "as it was written: DRAM, 0:L1, phase:decode"),
 	FIELD("bytes", BYTES, bytes, .says = "the limit"),
 	FIELD_VIA(verdict, struct budget_verdict, "over", BOOL, is_over),
-	FIELD("optional", BOOL, is_optional,
+	FIELD("optional", BOOL, is_optional, .is_later = true,
 	      .says = "the budget says that a run may hold nothing of it"),
-	FIELD_VIA(verdict, struct budget_verdict, "matched", NOT, is_unmatched,
+	FIELD_VIA(verdict, struct budget_verdict, "matched", NOT, is_unmatched, .is_later = true,
 		  .says = "false: no phase, function or file of that name was seen, so the limit "
 			  "was not checked, which is a failure"),
-	FIELD_ARRAY_AT("near", TEXTS, near, near_count,
+	FIELD_ARRAY_AT("near", TEXTS, near, near_count, .is_later = true,
 		       .says = "if it is not matched: names that were seen and resemble it"),
 	FIELD_POINTED("held", held, budget_held_fields,
 		      .says = "the most that one process held of it, on one device and of one "
@@ -358,9 +363,7 @@ static const void *budget_each(const void *document, size_t *at, void *room)
 		.result = result,
 		.verdict = verdict,
 		.moment = verdict->moment,
-		.sites_at = !parts           ? NULL
-			    : parts->is_peak ? "peak"
-					     : "end",
+		.sites_at = parts ? budget_sites_at(!parts->is_peak) : NULL,
 	};
 	made->near = (struct budget_near){.count = 0};
 	if (verdict->is_unmatched)

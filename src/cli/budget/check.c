@@ -170,7 +170,7 @@ static const struct field check_members[] = {
 	FIELD("tracked", BOOL, result.summary.is_tracked,
 	      .says = "false: nothing was tracked, so nothing was checked"),
 	FIELD("over", BOOL, is_over, .says = "a limit is exceeded"),
-	FIELD("unmatched", BOOL, is_unmatched,
+	FIELD("unmatched", BOOL, is_unmatched, .is_later = true,
 	      .says = "a limit that is not optional matches nothing"),
 	FIELD_MORE_OF(result, budget_result_fields),
 	FIELD_END,

@@ -175,9 +175,16 @@ static void hosts_put_smi(struct emit *json, const char *key, const void *row)
 
 #define ROW struct hosts_row
 
+static const struct field hosts_answer_shape[] = {
+	FIELD_POINTED("smi", fetch, NULL,
+		      .says = "its document, as smi.json describes it; null if it gave none"),
+	FIELD_OR_NULL("problem", TEXT, name, .says = "why it gave none"),
+	FIELD_END,
+};
+
 static const struct field hosts_fields[] = {
-	FIELD("host", TEXT, name),
-	FIELD_CODED("smi", hosts_put_smi),
+	FIELD("host", TEXT, name, .says = "as asked for"),
+	FIELD_CODED("smi", hosts_put_smi, .fields = hosts_answer_shape),
 	FIELD_END,
 };
 
@@ -186,7 +193,7 @@ static const struct field hosts_members[] = {
 	FIELD_END,
 };
 
-static const struct document hosts_document = {
+const struct document hosts_document = {
 	.schema = "ttmem.hosts/1",
 	.title = "ttmem smi --host ... --json: several machines",
 	.members = hosts_members,

@@ -14,7 +14,10 @@
 #define SMI_HOSTS_TEXT_MAX (UINT32_C(64) << 20)   /* bytes of one answer */
 #define SMI_HOSTS_TEXTS_MAX (UINT32_C(512) << 20) /* of all answers together */
 
+struct document;
 struct http_fetch_limits;
+
+extern const struct document hosts_document;
 
 /* Of what is asked for the table; enough for two thousand hosts of a Prometheus. */
 extern const struct http_fetch_limits smi_hosts_limits;

@@ -47,7 +47,7 @@ struct prometheus_row {
 static const struct field prometheus_memory[] = {
 	FIELD("used", BYTES, used),
 	FIELD("buffers", NUMBER, buffers),
-	FIELD_OR_NULL("capacity", BYTES, capacity),
+	FIELD_OR_NULL("capacity", BYTES, capacity, .says = "null if not known"),
 	FIELD_END,
 };
 
@@ -55,9 +55,9 @@ static const struct field prometheus_memory[] = {
 #define ROW struct prometheus_row
 
 static const struct field prometheus_fields[] = {
-	FIELD_OR_NULL("cluster", TEXT, cluster),
-	FIELD("host", TEXT, host),
-	FIELD_OR_NULL("problem", TEXT, problem),
+	FIELD_OR_NULL("cluster", TEXT, cluster, .says = "the label of that name"),
+	FIELD("host", TEXT, host, .says = "the label instance"),
+	FIELD_OR_NULL("problem", TEXT, problem, .says = "why there is no device"),
 	FIELD_OR_NULL("device", TEXT, number),
 	FIELD_OR_NULL("uid", TEXT, uid),
 	FIELD_BY_TYPE("memory", device.memory, prometheus_memory),
@@ -74,11 +74,14 @@ struct prometheus_rows {
 #define ROW struct prometheus_rows
 
 static const struct field prometheus_members[] = {
-	FIELD_ARRAY_AT("devices", ROWS, rows, count, .fields = prometheus_fields),
+	FIELD_ARRAY_AT(
+		"devices", ROWS, rows, count, .fields = prometheus_fields,
+		.says = "one for each device; and one without a device for each machine that "
+			"cannot be scraped"),
 	FIELD_END,
 };
 
-static const struct document prometheus_document = {
+const struct document prometheus_document = {
 	.schema = "ttmem.prometheus/1",
 	.title = "ttmem smi --prometheus URL --json: devices of all machines that it scrapes",
 	.members = prometheus_members,

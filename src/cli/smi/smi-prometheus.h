@@ -5,5 +5,9 @@
 
 #include <stdbool.h>
 
+struct document;
+
+extern const struct document prometheus_document;
+
 /* Queries and prints. Return: exit code; 1 if it, or one of the machines, does not answer. */
 int smi_prometheus_run(const char *url, bool as_json);

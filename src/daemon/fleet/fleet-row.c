@@ -15,10 +15,22 @@
 
 #define FLEET_FULL_PART 0.9
 
-static const char *const fleet_troubles[FLEET_TROUBLES] = {
-	[FLEET_SILENT] = "silent", [FLEET_FULL] = "full",         [FLEET_INCIDENTS] = "incidents",
-	[FLEET_GROWS] = "grows",   [FLEET_DEGRADED] = "degraded",
+/* What is made of a row for its document. */
+struct fleet_state {
+	const char *url, *problem;
+	uint32_t trouble; /* a bit for each */
 };
+
+static const char *fleet_trouble_name(uint32_t trouble)
+{
+	static const char *const names[FLEET_TROUBLES] = {
+		[FLEET_SILENT] = "silent",       [FLEET_FULL] = "full",
+		[FLEET_INCIDENTS] = "incidents", [FLEET_GROWS] = "grows",
+		[FLEET_DEGRADED] = "degraded",
+	};
+
+	return trouble < FLEET_TROUBLES ? names[trouble] : NULL;
+}
 
 static double fleet_part(const struct fleet_row *row)
 {
@@ -103,38 +115,45 @@ int fleet_row_compare(const void *left, const void *right)
 	return strverscmp(a->host, b->host);
 }
 
-static void fleet_put_url(struct emit *json, const char *key, const void *row)
-{
-	CLEANUP_FREE char *url = host_url(((const struct fleet_row *)row)->host, "/");
+#define ROW struct fleet_state
 
-	emit_string(json, key, url);
+static const struct field fleet_state_fields[] = {
+	FIELD_OR_NULL("url", TEXT, url, .says = "of its page"),
+	FIELD_OR_NULL("problem", TEXT, problem,
+		      .says = "why nothing is known of it; null if it has answered"),
+	FIELD("trouble", FLAGS, trouble, .names = fleet_trouble_name,
+	      .says = "worst first. silent: it does not answer, or not as it should; full: memory "
+		      "of a device is more than 90 % full; incidents: within the last hour; grows: "
+		      "by more than 256 MiB within the last hour; degraded: something does not "
+		      "work there"),
+	FIELD_END,
+};
+
+static void fleet_put_state(struct emit *json, const char *key, const void *context)
+{
+	const struct fleet_row *row = context;
+	CLEANUP_FREE char *url = host_url(row->host, "/");
+	struct fleet_state state = {
+		.url = url,
+		.problem = *row->problem ? row->problem : NULL,
+	};
+
+	(void)key;
+	for (enum fleet_trouble trouble = 0; trouble < FLEET_TROUBLES; trouble++)
+		state.trouble |= (uint32_t)fleet_row_has(row, trouble) << trouble;
+	fields_put(json, fleet_state_fields, &state);
 }
 
-static void fleet_put_problem(struct emit *json, const char *key, const void *row)
-{
-	const char *problem = ((const struct fleet_row *)row)->problem;
-
-	emit_string(json, key, *problem ? problem : NULL);
-}
-
-static void fleet_put_trouble(struct emit *json, const char *key, const void *row)
-{
-	emit_open_array(json, key);
-	for (enum fleet_trouble trouble = 0; trouble < FLEET_TROUBLES; trouble++) {
-		if (fleet_row_has(row, trouble))
-			emit_string(json, NULL, fleet_troubles[trouble]);
-	}
-	emit_close_array(json);
-}
-
+#undef ROW
 #define ROW struct fleet_row
 
 const struct field fleet_row_fields[] = {
-	FIELD("host", TEXT, host),
-	FIELD_CODED("url", fleet_put_url),
-	FIELD_CODED("problem", fleet_put_problem),
-	FIELD_CODED("trouble", fleet_put_trouble),
+	FIELD("host", TEXT, host,
+	      .says = "as in the settings, or the label instance of Prometheus"),
+	FIELD_CODED("", fleet_put_state, .fields = fleet_state_fields),
 	FIELD_STRUCT("facts", facts, host_facts, .absent = FIELD_NULL,
-		     .known = FIELD_KNOWN(has_facts)),
+		     .known = FIELD_KNOWN(has_facts),
+		     .says = "members of its own document, as host.json describes them; null if it "
+			     "has not answered"),
 	FIELD_END,
 };

@@ -177,7 +177,7 @@ static const struct field fleet_members[] = {
 	FIELD_END,
 };
 
-static const struct document fleet_answer = {
+const struct document fleet_answer = {
 	.schema = "ttmem.fleet/1",
 	.title = "/api/v1/fleet: the machines that this daemon knows, those with trouble first",
 	.members = fleet_members,

@@ -14,6 +14,7 @@
 
 #include "source/fleet/host-url.h"
 
+struct document;
 struct emit;
 struct fleet;
 
@@ -30,6 +31,8 @@ struct fleet_config {
 /* 0 or a negative errno. */
 int fleet_new(struct fleet **ret_fleet, const struct fleet_config *config);
 struct fleet *fleet_free(struct fleet *fleet);
+
+extern const struct document fleet_answer;
 
 /*
  * Writes ttmem.fleet/1. Takes as long as the slowest host, twelve seconds at most, or until @stop is

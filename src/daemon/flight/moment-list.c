@@ -330,16 +330,28 @@ void moment_list_finish(struct moment_list *list)
 	list->count = limit;
 }
 
+static const char *moment_list_kind(uint32_t kind)
+{
+	static const char *const names[] = {"mark", "phase", "test",  "incident", "restart",
+					    "stop", "lost",  "start", "end"};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : NULL;
+}
+
 #define ROW struct moment_list_one
 
 static const struct field moment_list_fields[] = {
 	FIELD("time_ns", TIME, time_ns),
-	FIELD("kind", TEXT, kind),
+	FIELD("kind", TEXT, kind, .names = moment_list_kind,
+	      .says = "start and end of a process; of processes whose details the client may see, "
+		      "a mark, and the first allocation in a phase or in a test of pytest; an "
+		      "incident; restart: the daemon was started; stop: it ended in order; lost: "
+		      "it ended otherwise, and this is its last sign of life"),
 	FIELD_OR_NULL("pid", SHORT, process.pid),
 	FIELD_OR_NULL("comm", TEXT, comm),
 	FIELD_IF(has_device, "device", SHORT, device),
-	FIELD_OR_NULL("name", TEXT, name),
-	FIELD_OR_NULL("incident", TEXT, incident),
+	FIELD_OR_NULL("name", TEXT, name, .says = "of a mark, a phase or a test"),
+	FIELD_OR_NULL("incident", TEXT, incident, .says = "its kind"),
 	FIELD_END,
 };
 
@@ -348,11 +360,12 @@ static const struct field moment_list_fields[] = {
 
 static const struct field moment_list_members[] = {
 	FIELD_MORE_OF(reach, document_reach_fields),
-	FIELD_ARRAY_AT("moments", ROWS, list, count, .fields = moment_list_fields),
+	FIELD_ARRAY_AT("moments", ROWS, list, count, .fields = moment_list_fields,
+		       .says = "in the order of time"),
 	FIELD_END,
 };
 
-static const struct document moment_list_document = {
+const struct document moment_list_document = {
 	.schema = "ttmem.moments/1",
 	.title = "/api/v1/moments: what happened, and when",
 	.members = moment_list_members,

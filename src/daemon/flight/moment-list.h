@@ -15,6 +15,7 @@
 #include "model/snapshot.h"
 
 struct black_box_file;
+struct document;
 struct emit;
 struct query;
 struct query_asker;
@@ -67,5 +68,5 @@ int moment_list_add_recording(void *context, struct recording *recording,
 /* In the order of time; only the newest, if there are too many. */
 void moment_list_finish(struct moment_list *list);
 
-/* ttmem.moments/1 of a finished list. */
+extern const struct document moment_list_document; /* its row: a finished list */
 void moment_list_write(struct emit *json, const struct moment_list *list, uint64_t now_ns);
