@@ -192,16 +192,15 @@ static const void *analyze_each_site(const void *context, size_t *at, void *room
 
 #undef ROW
 #define ROW struct analyze_row
-#define BUFFER(OF)                                                           \
-	FIELD("format", NAME, OF.format, .names = log_reader_format_name),   \
-		FIELD("device", SHORT, OF.device, .most = BOOK_DEVICES - 1), \
-		FIELD_MORE_AT(process, analyze_pid),                         \
-		FIELD_OR_NULL("type", NAME, OF.type, .names = types_name,    \
-			      .says = "null: the log does not tell"),        \
-		FIELD("address", HEX, OF.address)
+
+#define ANALYZE_NO_TYPE "null: the log does not tell"
 
 static const struct field analyze_leak[] = {
-	BUFFER(leak),
+	FIELD("format", NAME, leak.format, .names = log_reader_format_name),
+	FIELD("device", SHORT, leak.device, .most = BOOK_DEVICES - 1),
+	FIELD_MORE_AT(process, analyze_pid),
+	FIELD_OR_NULL("type", NAME, leak.type, .names = types_name, .says = ANALYZE_NO_TYPE),
+	FIELD("address", HEX, leak.address),
 	FIELD("size", BYTES, leak.size),
 	FIELD("refs", SHORT, leak.refs),
 	FIELD("how", NAME, leak.how, .names = log_analysis_how_name,
@@ -215,7 +214,11 @@ static const struct field analyze_leak[] = {
 static const struct field analyze_finding[] = {
 	FIELD("kind", NAME, finding.kind, .names = log_analysis_kind_name),
 	FIELD("cause", NAME, finding.cause, .names = log_analysis_cause_name),
-	BUFFER(finding),
+	FIELD("format", NAME, finding.format, .names = log_reader_format_name),
+	FIELD("device", SHORT, finding.device, .most = BOOK_DEVICES - 1),
+	FIELD_MORE_AT(process, analyze_pid),
+	FIELD_OR_NULL("type", NAME, finding.type, .names = types_name, .says = ANALYZE_NO_TYPE),
+	FIELD("address", HEX, finding.address),
 	FIELD_OR_NULL("size", BYTES, finding.size, .says = "as allocated; null: not known"),
 	FIELD_OR_NULL("other_size", BYTES, finding.other_size,
 		      .says = "what this event says, if it differs"),

@@ -254,12 +254,13 @@ static void analyze_sites(struct analyze *analyze)
 {
 	const struct log_analysis_result *result = &analyze->result;
 
-	analyze->sites = must_alloc(result->site_count + 1, sizeof(*analyze->sites));
+	analyze->sites = must_alloc(result->site_count + 1, sizeof(struct log_analysis_site *));
 	for (size_t i = 0; i < result->site_count; i++) {
 		if (!analyze->has_type || result->sites[i].type == analyze->type)
 			analyze->sites[analyze->site_count++] = &result->sites[i];
 	}
-	qsort(analyze->sites, analyze->site_count, sizeof(*analyze->sites), analyze_compare_sites);
+	qsort(analyze->sites, analyze->site_count, sizeof(struct log_analysis_site *),
+	      analyze_compare_sites);
 }
 
 /* Drops what is of other types, apart from the rows of processes. */
