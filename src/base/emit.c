@@ -93,8 +93,8 @@ static void emit_member(struct emit *json, const char *key, const char *value, s
 	json->filled |= bit;
 	if (key && key_length < EMIT_SHORT / 2) {
 		text[at++] = '"';
-		memcpy(text + at, key, key_length);
-		at += key_length;
+		for (size_t i = 0; i < key_length; i++)
+			text[at++] = key[i];
 		text[at++] = '"';
 		text[at++] = ':';
 	} else if (key) {

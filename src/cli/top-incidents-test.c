@@ -13,7 +13,7 @@
 #include "source/daemon-client/testing/daemon-client-testing.h"
 #include "tui/incident-rows.h"
 
-#define CUT_LINE "    at " FRAME_CUT_LINE
+static const char cut_line[] = "    at " FRAME_CUT_LINE;
 
 static const char *leaks, *incidents; /* rows of the two documents */
 static unsigned int sites;            /* of the first leak, in addition */
@@ -89,7 +89,7 @@ UNIT(a_leak_has_its_call_sites_below)
 	assert(rows->rows[0].count == 3 && strcmp(rows->rows[0].kind, "leak") == 0);
 	assert(strcmp(rows->rows[0].what, "ended in order") == 0);
 	assert(HAS_LINES(&rows->rows[0], "2.0 KiB in 2 buffers of DRAM, kv, in load",
-			 "    at f (a.py:3)", "    at ? (b.py:4)", "    at g", CUT_LINE, "    at ?",
+			 "    at f (a.py:3)", "    at ? (b.py:4)", "    at g", cut_line, "    at ?",
 			 "1.0 KiB in 1 buffer of ?"));
 	incident_rows_free(rows);
 }

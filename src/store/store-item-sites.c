@@ -11,6 +11,7 @@
 
 #include "store/store-item.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,7 @@ static bool store_group_has(const struct store_group *group, const struct snapsh
 {
 	if (group->type != buffer->type || group->stack != buffer->stack)
 		return false;
+	assert(group->first);
 	return buffer->stack || (name_stem_compare(group->first->name, buffer->name) == 0 &&
 				 (buffer->name || group->phase == buffer->phase));
 }

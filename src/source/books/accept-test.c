@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,7 +34,7 @@ static int connect_to(const char *path)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	strcpy(address.sun_path, path);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	assert(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 	return fd;
 }
