@@ -183,10 +183,10 @@ static void buffers_put_forgotten(struct emit *json, const char *key, const void
 		emit_close_array(json);
 }
 
-static const void *buffers_each(const void *context, size_t *at, void *room)
+static const void *buffers_each(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct buffers_answer *answer = context;
-	struct buffers_row *row = room;
+	struct buffers_row *row = FIELDS_IN(room, struct buffers_row);
 
 	if (*at >= answer->snapshot->buffer_count)
 		return NULL;
@@ -195,7 +195,7 @@ static const void *buffers_each(const void *context, size_t *at, void *room)
 	return row;
 }
 
-static const void *buffers_each_untracked(const void *context, size_t *at, void *room)
+static const void *buffers_each_untracked(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct snapshot *snapshot = ((const struct buffers_answer *)context)->snapshot;
 
@@ -328,7 +328,7 @@ const struct buffers_group *buffers_groups_at(const struct buffers_groups *group
 	return &room->group;
 }
 
-static const void *buffers_each_group(const void *context, size_t *at, void *room)
+static const void *buffers_each_group(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct buffers_groups *groups = context;
 

@@ -48,7 +48,7 @@ static const struct field map_others[] = {
 	FIELD_END,
 };
 
-static const void *map_each_other(const void *context, size_t *at, void *room)
+static const void *map_each_other(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct map_shared *row = context;
 	const struct memory_shared *shared = row->space->shared;
@@ -195,14 +195,15 @@ static void map_fill(struct map_row *row, const struct space *space)
 	row->shared = &row->room;
 }
 
-static const void *map_each(const void *context, size_t *at, void *room)
+static const void *map_each(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct memory_map *memory_map = context;
+	struct map_row *row = FIELDS_IN(room, struct map_row);
 
 	if (*at >= memory_map->count)
 		return NULL;
-	map_fill(room, &memory_map->list[(*at)++]);
-	return room;
+	map_fill(row, &memory_map->list[(*at)++]);
+	return row;
 }
 
 #undef ROW
@@ -260,10 +261,10 @@ static const struct field fit_blocks[] = {
 	FIELD_END,
 };
 
-static const void *fit_each_block(const void *context, size_t *at, void *room)
+static const void *fit_each_block(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct fit_row *row = context;
-	struct fit_block *made = room;
+	struct fit_block *made = FIELDS_IN(room, struct fit_block);
 
 	if (*at >= row->fit->count)
 		return NULL;
@@ -310,10 +311,10 @@ struct fit_answer {
 	uint64_t size;
 };
 
-static const void *fit_each(const void *context, size_t *at, void *room)
+static const void *fit_each(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct fit_answer *answer = context;
-	struct fit_row *row = room;
+	struct fit_row *row = FIELDS_IN(room, struct fit_row);
 	const struct free_blocks_fit *fit = &answer->fits[*at];
 
 	if (*at >= answer->memory_map->count)

@@ -169,10 +169,10 @@ static void document_put_command(struct emit *json, const char *key, const void 
 		one->scope->commands->write(one->scope->commands, json, one->process);
 }
 
-static const void *document_each_part(const void *context, size_t *at, void *room)
+static const void *document_each_part(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct document_process *one = context;
-	struct document_part *row = room;
+	struct document_part *row = FIELDS_IN(room, struct document_part);
 
 	while (*at < one->process->part_count) {
 		const struct snapshot_part *part = &one->process->parts[(*at)++];
@@ -246,10 +246,10 @@ static const struct field document_ps_process[] = {
 	FIELD_END,
 };
 
-const void *document_each_process(const void *context, size_t *at, void *room)
+const void *document_each_process(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct document_scope *scope = context;
-	struct document_process *row = room;
+	struct document_process *row = FIELDS_IN(room, struct document_process);
 
 	while (*at < scope->snapshot->process_count) {
 		const struct snapshot_process *process = &scope->snapshot->processes[(*at)++];

@@ -41,7 +41,7 @@ struct document_process {
 extern const struct field document_process[];
 
 /* Of "processes". */
-const void *document_each_process(const void *context, size_t *at, void *room);
+const void *document_each_process(const void *context, size_t *at, struct fields_room *room);
 extern const struct field document_smi_process[];
 
 /* "users" */

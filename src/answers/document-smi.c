@@ -189,7 +189,7 @@ const struct field document_process_id[] = {
 	FIELD_END,
 };
 
-static const void *smi_each_device(const void *context, size_t *at, void *room)
+static const void *smi_each_device(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct document_scope *scope = context;
 
@@ -316,10 +316,10 @@ static void cards_put_stale(struct emit *json, const char *key, const void *row)
 	emit_close_array(json);
 }
 
-static const void *cards_each(const void *context, size_t *at, void *room)
+static const void *cards_each(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct snapshot *snapshot = context;
-	struct snapshot_card *card = room;
+	struct snapshot_card *card = FIELDS_IN(room, struct snapshot_card);
 
 	while (*at < snapshot->device_count) {
 		const struct snapshot_device *device = &snapshot->devices[(*at)++];

@@ -83,12 +83,11 @@ const struct field ended_fields[] = {
 	"largest first; ages are those at the end of the process. A page over HTTP may end " \
 	"within the list, and the next one goes on with the same process"
 
-static const void *leaks_buffer(const void *row, size_t *at, void *room)
+static const void *leaks_buffer(const void *row, size_t *at, struct fields_room *room)
 {
 	const struct leaks_row *leak = row;
-	struct buffers_row *made = room;
+	struct buffers_row *made = FIELDS_IN(room, struct buffers_row);
 
-	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
 	if (!leak->snapshot)
 		return *at < leak->buffer_count ? &leak->buffers[(*at)++] : NULL;
 	while (*at < leak->buffers_end) {

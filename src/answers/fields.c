@@ -151,13 +151,13 @@ static void fields_put_list(struct emit *json, const struct field *field, const 
 
 static void fields_put_each(struct emit *json, const struct field *field, const void *row)
 {
-	alignas(max_align_t) char room[FIELDS_ROOM];
+	struct fields_room room;
 	const void *element;
 	size_t at = 0;
 
 	assert(field->each);
 	emit_open_array(json, field->key);
-	while ((element = field->each(row, &at, room)))
+	while ((element = field->each(row, &at, &room)))
 		fields_put_row(json, field->fields, element);
 	emit_close_array(json);
 }

@@ -14,6 +14,7 @@
  *        └─ fields_put_schema()                             {"type":"object","required":["pid",...
  */
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,9 +26,8 @@ struct emit;
 struct json_t;
 struct pool;
 
-#define FIELDS_MAX 32u    /* of a view */
-#define FIELDS_TEXT 1024  /* the longest cell of a table */
-#define FIELDS_ROOM 4096u /* for an element that each() makes */
+#define FIELDS_MAX 32u   /* of a view */
+#define FIELDS_TEXT 1024 /* the longest cell of a table */
 
 enum field_kind {
 	FIELD_NUMBER = 0, /* uint64_t, likewise the next four */
@@ -56,6 +56,15 @@ enum field_kind {
 	FIELD_ALSO, /* the fields of a struct in the row, as if its own; none if it is not known: the first is */
 	FIELD_CODE, /* put() writes the members that the fields describe, and take() reads them */
 };
+
+/* Memory for an element that each() makes. FIELDS_IN() does not compile for a struct that is too large. */
+struct fields_room {
+	alignas(max_align_t) char bytes[4096];
+};
+
+#define FIELDS_IN(ROOM, STRUCT)             \
+	((STRUCT *)(void *)((ROOM)->bytes + \
+			    0 * sizeof(char[sizeof(STRUCT) <= sizeof((ROOM)->bytes) ? 1 : -1])))
 
 #define FIELD_TYPE_NUMBER uint64_t
 #define FIELD_TYPE_BYTES uint64_t
@@ -90,7 +99,7 @@ struct field {
 	/* CODE, of the member. EACH: the next element from @at on, which may be made in the room; NULL = the end. */
 	void (*put)(struct emit *json, const char *key, const void *member);
 	int (*take)(const struct json_t *object, void *member, struct pool *pool);
-	const void *(*each)(const void *row, size_t *at, void *room);
+	const void *(*each)(const void *row, size_t *at, struct fields_room *room);
 	const char *says; /* in the schema; NULL = the key says all */
 
 	/* What people read in its column; has room for FIELDS_TEXT bytes. NULL = the kind decides. */

@@ -68,12 +68,12 @@ static const struct field growth_trends[] = {
 };
 
 /* @room: for a row. */
-static const void *growth_each(const void *context, size_t *at, void *room)
+static const void *growth_each(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct growth_answer *answer = context;
 	const struct growth *growth = answer->growth;
 	const struct growth_site *site = &growth->sites[*at];
-	struct growth_row *row = room;
+	struct growth_row *row = FIELDS_IN(room, struct growth_row);
 	uint64_t bytes, buffers;
 
 	if (*at >= growth->count)
@@ -99,7 +99,7 @@ static const void *growth_each(const void *context, size_t *at, void *room)
 void growth_put_sites(struct emit *json, const struct growth *growth)
 {
 	const struct growth_answer answer = {.growth = growth};
-	struct growth_row room;
+	struct fields_room room;
 	const void *row;
 	size_t at = 0;
 

@@ -43,10 +43,10 @@ static const struct field history_events[] = {
 	FIELD_END,
 };
 
-static const void *history_each_event(const void *context, size_t *at, void *room)
+static const void *history_each_event(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct history_row *row = context;
-	struct history_event_row *made = room;
+	struct history_event_row *made = FIELDS_IN(room, struct history_event_row);
 
 	if (*at >= row->life->count)
 		return NULL;
@@ -77,11 +77,11 @@ static const struct field history_fields[] = {
 	FIELD_END,
 };
 
-static const void *history_each(const void *context, size_t *at, void *room)
+static const void *history_each(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct history_answer *answer = context;
 	const struct history_life *life = &answer->history->lives[*at];
-	struct history_row *row = room;
+	struct history_row *row = FIELDS_IN(room, struct history_row);
 
 	if (*at >= answer->history->count)
 		return NULL;

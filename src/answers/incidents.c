@@ -172,12 +172,11 @@ struct incident_made {
 	struct incident_room room;
 };
 
-static const void *incident_each(const void *document, size_t *at, void *room)
+static const void *incident_each(const void *document, size_t *at, struct fields_room *room)
 {
 	const struct snapshot *snapshot = document;
-	struct incident_made *made = room;
+	struct incident_made *made = FIELDS_IN(room, struct incident_made);
 
-	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
 	if (*at >= snapshot->incident_count)
 		return NULL;
 	made->row = incident_row_of(snapshot, &snapshot->incidents[(*at)++], &made->room);

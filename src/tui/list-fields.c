@@ -29,8 +29,8 @@ struct table_column list_title(const struct list_rows *rows, size_t at)
 static const char *list_field_text(const struct list_rows *rows, const struct field *field,
 				   struct list_cell *cell)
 {
-	alignas(max_align_t) char room[FIELDS_ROOM];
-	const void *row = rows->row(cell->context, cell->item, room);
+	struct fields_room room;
+	const void *row = rows->row(cell->context, cell->item, &room);
 	uint64_t then, now;
 
 	if (field->kind != FIELD_TIME)
@@ -63,7 +63,7 @@ const char *list_cell_text(const struct list_rows *rows, size_t at, struct list_
 static bool list_shows(const struct list_rows *rows, const void *context, size_t item,
 		       const char *filter, const struct fields_view *sought)
 {
-	alignas(max_align_t) char room[FIELDS_ROOM];
+	struct fields_room room;
 	char text[FIELDS_TEXT];
 	const void *row;
 
@@ -71,7 +71,7 @@ static bool list_shows(const struct list_rows *rows, const void *context, size_t
 		return false;
 	if (!*filter || (rows->finds && rows->finds(context, item, filter)))
 		return true;
-	row = sought->count ? rows->row(context, item, room) : NULL;
+	row = sought->count ? rows->row(context, item, &room) : NULL;
 	for (size_t i = 0; i < sought->count; i++) {
 		if (list_has(fields_cell(sought->fields[i], row, text), filter))
 			return true;
@@ -134,13 +134,13 @@ static bool list_grow(struct list *list, size_t items)
 static union field_value list_value(const struct list_sorting *by, size_t item)
 {
 	const struct list_cell cell = {.context = by->context, .item = item, .of = by->column->of};
-	alignas(max_align_t) char room[FIELDS_ROOM];
+	struct fields_room room;
 	union field_value value = {.number = 0};
 
 	if (by->column->value) {
 		value.number = by->column->value(&cell);
 	} else if (by->field) {
-		value = fields_value(by->field, by->rows->row(by->context, item, room));
+		value = fields_value(by->field, by->rows->row(by->context, item, &room));
 		if (by->field->kind == FIELD_TIME) /* the order of ages */
 			value.number = UINT64_MAX - value.number;
 	}

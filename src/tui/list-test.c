@@ -28,7 +28,7 @@ static const struct field fields[] = {
 	FIELD_END,
 };
 
-static const void *row(const void *context, size_t item, void *room)
+static const void *row(const void *context, size_t item, struct fields_room *room)
 {
 	(void)room;
 	return &((const struct basket *)context)->fruits[item];
@@ -275,7 +275,7 @@ static const struct field event_fields[] = {
 	FIELD_END,
 };
 
-static const void *event_row(const void *context, size_t item, void *room)
+static const void *event_row(const void *context, size_t item, struct fields_room *room)
 {
 	(void)room;
 	return &((const struct event *)context)[item];

@@ -61,11 +61,11 @@ struct list_rows {
 	const char *none; /* text if there is nothing to show */
 
 	/*
-	 * The row that the fields describe; it may be made in @room, of FIELDS_ROOM bytes, in which no text of it
+	 * The row that the fields describe; it may be made in @room, in which no text of it
 	 * lies.
 	 */
 	const struct field *fields;
-	const void *(*row)(const void *context, size_t item, void *room);
+	const void *(*row)(const void *context, size_t item, struct fields_room *room);
 	/* CLOCK_REALTIME as of the rows: a field's time is shown as so long ago. NULL: no column has one. */
 	uint64_t (*now)(const void *context);
 	/* The keys of the fields that the filter searches, and whether it is in something else. NULL: none. */

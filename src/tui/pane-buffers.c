@@ -34,9 +34,9 @@ static const struct snapshot_buffer *buffers_at(const void *context, size_t item
 	return &model_details(context, POLLER_BUFFERS)->snapshot->buffers[item];
 }
 
-static const void *buffers_row(const void *context, size_t item, void *room)
+static const void *buffers_row(const void *context, size_t item, struct fields_room *room)
 {
-	struct buffers_row *row = room;
+	struct buffers_row *row = FIELDS_IN(room, struct buffers_row);
 
 	*row = buffers_row_of(model_details(context, POLLER_BUFFERS)->snapshot,
 			      buffers_at(context, item));

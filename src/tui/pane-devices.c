@@ -24,7 +24,7 @@ static const struct snapshot_device *devices_at(const void *context, size_t item
 	return &model_snapshot(context)->devices[item];
 }
 
-const void *pane_devices_row(const void *context, size_t item, void *room)
+const void *pane_devices_row(const void *context, size_t item, struct fields_room *room)
 {
 	(void)room;
 	return devices_at(context, item);

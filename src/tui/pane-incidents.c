@@ -20,7 +20,7 @@ static const struct incident_rows_row *past_at(const void *context, size_t item)
 	return &model_details(context, POLLER_PAST)->incident_rows->rows[item];
 }
 
-static const void *past_row(const void *context, size_t item, void *room)
+static const void *past_row(const void *context, size_t item, struct fields_room *room)
 {
 	(void)room;
 	return past_at(context, item);

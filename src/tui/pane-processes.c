@@ -154,10 +154,10 @@ static const struct list_column processes_columns[] = {
 	{.title = "DRAM+L1", .width = 18, .grows = true, .least = 120, .paint = processes_paint},
 };
 
-static const void *processes_row(const void *context, size_t item, void *room)
+static const void *processes_row(const void *context, size_t item, struct fields_room *room)
 {
 	const struct snapshot_process *process = processes_at(context, item);
-	struct document_process *row = room;
+	struct document_process *row = FIELDS_IN(room, struct document_process);
 
 	*row = (struct document_process){.process = process, .last_ns = process->last_ns};
 	return row;

@@ -55,11 +55,11 @@ static const struct list_column sites_columns[] = {
 	{.title = "CALL SITE", .width = 20, .grows = true, .cell = sites_place},
 };
 
-static const void *sites_row(const void *context, size_t item, void *room)
+static const void *sites_row(const void *context, size_t item, struct fields_room *room)
 {
 	const struct call_site *site = sites_at(context, item);
 	const struct snapshot_process *process = sites_process(context, item);
-	struct buffers_group *row = room;
+	struct buffers_group *row = FIELDS_IN(room, struct buffers_group);
 
 	*row = (struct buffers_group){
 		.pid = process->id.pid,

@@ -45,7 +45,7 @@ void pane_device_number(const struct snapshot_device *device, char *text, size_t
 void pane_device_card(const struct snapshot_device *device, char *text, size_t size);
 
 /* Rows of devices, and the column with the number. */
-const void *pane_devices_row(const void *context, size_t item, void *room);
+const void *pane_devices_row(const void *context, size_t item, struct fields_room *room);
 bool pane_devices_wants(const void *context, size_t item);
 bool pane_devices_finds(const void *context, size_t item, const char *filter);
 uint64_t pane_devices_key(const void *context, size_t item);

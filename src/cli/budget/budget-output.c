@@ -287,15 +287,16 @@ struct budget_made {
 	const char *names[BUDGET_NEAR_MAX];
 };
 
-static const void *budget_site_each(const void *row, size_t *at, void *room)
+struct budget_site_made {
+	struct run_report_part row;
+	struct budget_part part;
+};
+
+static const void *budget_site_each(const void *row, size_t *at, struct fields_room *room)
 {
 	const struct budget_held *held = row;
-	struct {
-		struct run_report_part row;
-		struct budget_part part;
-	} *made = room;
+	struct budget_site_made *made = FIELDS_IN(room, struct budget_site_made);
 
-	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
 	if (!budget_next_part(held->result, held->verdict, at, &made->part))
 		return NULL;
 	made->row = budget_part_row(&made->part);
@@ -348,14 +349,13 @@ static const struct field budget_row_fields[] = {
 	FIELD_END,
 };
 
-static const void *budget_each(const void *document, size_t *at, void *room)
+static const void *budget_each(const void *document, size_t *at, struct fields_room *room)
 {
 	const struct budget_result *result = document;
 	const struct budget_verdict *verdict = &result->verdicts[*at];
 	const struct budget_moment *parts;
-	struct budget_made *made = room;
+	struct budget_made *made = FIELDS_IN(room, struct budget_made);
 
-	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
 	if ((*at)++ >= result->budget.count)
 		return NULL;
 	parts = verdict->moment ? budget_summary_parts_of(&result->summary, verdict->moment) : NULL;

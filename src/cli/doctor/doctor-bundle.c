@@ -53,7 +53,7 @@ struct doctor_bundle_row {
 };
 
 /* The next process of the caller. */
-static const void *doctor_bundle_each(const void *document, size_t *at, void *room)
+static const void *doctor_bundle_each(const void *document, size_t *at, struct fields_room *room)
 {
 	const struct doctor_bundle_row *row = document;
 	const struct snapshot *snapshot = row->found.doctor->snapshot;

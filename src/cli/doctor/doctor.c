@@ -224,11 +224,11 @@ struct doctor_told {
 	const char *what, *fix;
 };
 
-static const void *doctor_told_each(const void *document, size_t *at, void *room)
+static const void *doctor_told_each(const void *document, size_t *at, struct fields_room *room)
 {
 	const struct doctor_row *row = document;
 	const struct doctor_finding *finding = &row->doctor->findings[*at];
-	struct doctor_told *told = room;
+	struct doctor_told *told = FIELDS_IN(room, struct doctor_told);
 	bool is_hidden;
 
 	if (*at >= row->doctor->count)

@@ -74,10 +74,10 @@ const struct field replay_margin_fields[] = {
 	FIELD_END,
 };
 
-const void *replay_each_margin(const void *context, size_t *at, void *room)
+const void *replay_each_margin(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct replay_device *device = context;
-	struct replay_margin *row = room;
+	struct replay_margin *row = FIELDS_IN(room, struct replay_margin);
 
 	while (*at < REFIT_MARGINS && !refit_margins(device->refit)[*at].is_known)
 		++*at;

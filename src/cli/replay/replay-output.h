@@ -29,7 +29,7 @@ struct replay_margin {
 extern const struct field replay_margin_fields[];
 #define REPLAY_MARGIN_TABLE "pid,device,type,banks,bank_size,free,share,largest,at_ns"
 /* For a struct replay_device, those that are known one after the other; NULL = no more. */
-const void *replay_each_margin(const void *context, size_t *at, void *room);
+const void *replay_each_margin(const void *context, size_t *at, struct fields_room *room);
 
 /* What is replayed, and what the figures leave out: lines for users, one by one. False: no more. */
 #define REPLAY_NOTE 256u

@@ -102,7 +102,8 @@ static void replay_text_title(const struct replay_walk *walk)
 
 static void replay_text_margins(const struct replay_walk *walk)
 {
-	struct replay_margin margin;
+	struct fields_room room;
+	const void *margin;
 	struct fields_view view;
 	struct table table;
 
@@ -113,8 +114,8 @@ static void replay_text_margins(const struct replay_walk *walk)
 	fields_choose(&view, replay_margin_fields, REPLAY_MARGIN_TABLE);
 	table_begin(&table, stdout, view.columns, view.count, output_width());
 	for (size_t i = 0; i < walk->count; i++) {
-		for (size_t at = 0; replay_each_margin(&walk->devices[i], &at, &margin);)
-			fields_table_row(&table, &view, &margin);
+		for (size_t at = 0; (margin = replay_each_margin(&walk->devices[i], &at, &room));)
+			fields_table_row(&table, &view, margin);
 	}
 	table_end(&table);
 }

@@ -200,10 +200,10 @@ static int report_compare_temporaries(const void *left, const void *right)
 	return bits_compare(b->lives, a->lives);
 }
 
-static const void *report_each_temporary(const void *context, size_t *at, void *room)
+static const void *report_each_temporary(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct report_books *books = context;
-	struct report_temporary *row = room;
+	struct report_temporary *row = FIELDS_IN(room, struct report_temporary);
 
 	if (*at >= bits_min(books->count, REPORT_TEMPORARIES_MAX))
 		return NULL;

@@ -62,10 +62,10 @@ struct report_group {
 	struct site_names names;
 };
 
-static const void *report_each_group(const void *context, size_t *at, void *room)
+static const void *report_each_group(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct report_held *held = context;
-	struct report_group *row = room;
+	struct report_group *row = FIELDS_IN(room, struct report_group);
 	const struct call_site *group;
 
 	if (*at >= bits_min(held->list->count, REPORT_SITES_MAX))

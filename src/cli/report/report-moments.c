@@ -202,11 +202,12 @@ struct report_growth_site {
 	const char *name, *confidence;
 };
 
-static const void *report_each_growth_site(const void *context, size_t *at, void *room)
+static const void *report_each_growth_site(const void *context, size_t *at,
+					   struct fields_room *room)
 {
 	const struct report_moments *moments = context;
 	const struct growth *growth = &moments->growth;
-	struct report_growth_site *row = room;
+	struct report_growth_site *row = FIELDS_IN(room, struct report_growth_site);
 	const struct growth_site *grown;
 
 	if (*at >= bits_min(growth->count, REPORT_GROWN_MAX))

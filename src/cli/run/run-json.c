@@ -45,10 +45,11 @@ struct run_peak {
 	bool is_partial;
 };
 
-static const void *run_part_each(const void *row, size_t *at, void *room)
+static const void *run_part_each(const void *row, size_t *at, struct fields_room *room)
 {
 	const struct run_peak *peak = row;
 	const struct budget_summary *summary = &peak->report->limits->summary;
+	struct run_report_part *made = FIELDS_IN(room, struct run_report_part);
 	size_t skipped = (*at)++;
 
 	for (size_t i = 0; i < summary->count; i++) {
@@ -58,8 +59,8 @@ static const void *run_part_each(const void *row, size_t *at, void *room)
 		    moment->type != peak->type)
 			continue;
 		if (skipped < moment->part_count) {
-			*(struct run_report_part *)room = budget_part_row(&moment->parts[skipped]);
-			return room;
+			*made = budget_part_row(&moment->parts[skipped]);
+			return made;
 		}
 		skipped -= moment->part_count;
 	}
@@ -101,10 +102,10 @@ static const struct field run_peak_fields[] = {
 	FIELD_END,
 };
 
-static const void *run_peak_each(const void *document, size_t *at, void *room)
+static const void *run_peak_each(const void *document, size_t *at, struct fields_room *room)
 {
 	const struct run_row *row = document;
-	struct run_peak *made = room;
+	struct run_peak *made = FIELDS_IN(room, struct run_peak);
 
 	while (*at < (size_t)BOOK_DEVICES * BOOK_TYPES) {
 		uint32_t device = (uint32_t)(*at / BOOK_TYPES), type = (uint32_t)(*at % BOOK_TYPES);
@@ -139,10 +140,10 @@ struct run_leak {
 	struct call_stack_site frame;
 };
 
-static const void *run_stack_each(const void *row, size_t *at, void *room)
+static const void *run_stack_each(const void *row, size_t *at, struct fields_room *room)
 {
 	const struct group_list *stacks = &((const struct run_leak *)row)->site->stacks;
-	struct run_stack *made = room;
+	struct run_stack *made = FIELDS_IN(room, struct run_stack);
 
 	while (*at < stacks->count) {
 		made->group = &stacks->groups[(*at)++];
@@ -175,14 +176,13 @@ static const struct field run_leak_fields[] = {
 	FIELD_END,
 };
 
-static const void *run_leak_each(const void *document, size_t *at, void *room)
+static const void *run_leak_each(const void *document, size_t *at, struct fields_room *room)
 {
 	const struct run_row *row = document;
 	const struct report_site *site = &row->report->sites[*at];
 	const struct call_site *group;
-	struct run_leak *made = room;
+	struct run_leak *made = FIELDS_IN(room, struct run_leak);
 
-	static_assert(sizeof(*made) <= FIELDS_ROOM, "room for an element");
 	if ((*at)++ >= row->report->site_count)
 		return NULL;
 	group = report_group(site);
@@ -212,18 +212,19 @@ struct run_process {
 	uint32_t number; /* of the process */
 };
 
-static const void *run_buffer_each(const void *row, size_t *at, void *room)
+static const void *run_buffer_each(const void *row, size_t *at, struct fields_room *room)
 {
 	const struct run_process *process = row;
 	const struct snapshot *snapshot = process->snapshot;
+	struct buffers_row *made = FIELDS_IN(room, struct buffers_row);
 
 	while (*at < snapshot->buffer_count) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[(*at)++];
 
 		if (buffer->process != process->number)
 			continue;
-		*(struct buffers_row *)room = buffers_row_of(snapshot, buffer);
-		return room;
+		*made = buffers_row_of(snapshot, buffer);
+		return made;
 	}
 	return NULL;
 }
@@ -258,11 +259,11 @@ static bool run_is_last(const struct family *family, size_t i)
 	return true;
 }
 
-static const void *run_process_each(const void *document, size_t *at, void *room)
+static const void *run_process_each(const void *document, size_t *at, struct fields_room *room)
 {
 	const struct run_row *row = document;
 	const struct snapshot *snapshot = row->ended;
-	struct run_process *made = room;
+	struct run_process *made = FIELDS_IN(room, struct run_process);
 
 	while (*at < row->family->end_count && !run_is_last(row->family, *at))
 		(*at)++;

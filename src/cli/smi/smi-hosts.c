@@ -146,10 +146,10 @@ struct hosts_row {
 	struct http_fetch *fetch;
 };
 
-static const void *hosts_each(const void *context, size_t *at, void *room)
+static const void *hosts_each(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct hosts_answer *answer = context;
-	struct hosts_row *row = room;
+	struct hosts_row *row = FIELDS_IN(room, struct hosts_row);
 
 	if (*at >= answer->hosts->count)
 		return NULL;

@@ -69,7 +69,7 @@ static const struct field analyze_summary[] = {
 	FIELD_END,
 };
 
-static const void *analyze_each_sum(const void *context, size_t *at, void *room)
+static const void *analyze_each_sum(const void *context, size_t *at, struct fields_room *room)
 {
 	static const struct log_analysis_sum none;
 	const struct log_analysis_sum *sums = ((const struct log_analysis_device *)context)->sums;
@@ -101,7 +101,7 @@ static const struct field analyze_sum[] = {
 	FIELD_END,
 };
 
-static const void *analyze_each_device(const void *context, size_t *at, void *room)
+static const void *analyze_each_device(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct analyze *analyze = context;
 
@@ -152,11 +152,11 @@ struct analyze_row {
 	const char *path, *last_path, *stack;
 };
 
-static const void *analyze_each_leak(const void *context, size_t *at, void *room)
+static const void *analyze_each_leak(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct analyze *analyze = context;
 	const struct log_analysis_result *result = &analyze->result;
-	struct analyze_row *row = room;
+	struct analyze_row *row = FIELDS_IN(room, struct analyze_row);
 
 	if (*at >= bits_min(result->leak_count, analyze->top))
 		return NULL;
@@ -167,11 +167,11 @@ static const void *analyze_each_leak(const void *context, size_t *at, void *room
 	return row;
 }
 
-static const void *analyze_each_finding(const void *context, size_t *at, void *room)
+static const void *analyze_each_finding(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct analyze *analyze = context;
 	const struct log_analysis_result *result = &analyze->result;
-	struct analyze_row *row = room;
+	struct analyze_row *row = FIELDS_IN(room, struct analyze_row);
 
 	if (*at >= bits_min(result->finding_count, analyze->top))
 		return NULL;
@@ -182,7 +182,7 @@ static const void *analyze_each_finding(const void *context, size_t *at, void *r
 	return row;
 }
 
-static const void *analyze_each_site(const void *context, size_t *at, void *room)
+static const void *analyze_each_site(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct analyze *analyze = context;
 

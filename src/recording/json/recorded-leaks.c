@@ -41,9 +41,9 @@ static size_t recorded_leaks_sites(const struct recorded_leaks *leaks, uint32_t 
 	return count;
 }
 
-static const void *recorded_leaks_each(const void *context, size_t *at, void *room)
+static const void *recorded_leaks_each(const void *context, size_t *at, struct fields_room *room)
 {
-	return recorded_leaks_next(context, at, room);
+	return recorded_leaks_next(context, at, FIELDS_IN(room, struct recorded_leak));
 }
 
 const struct leaks_row *recorded_leaks_next(const struct recorded_leaks *leaks, size_t *at,
