@@ -256,7 +256,7 @@ static const char *buffers_group_shown(const void *context, char *text)
 static const struct field buffers_site_fields[] = {
 	FIELD("type", NAME, type, .names = types_name),
 	FIELD_OR_NOTHING("calls", TEXT, calls),
-	FIELD_MORE_OF(stack, &call_stack_fields[1]),
+	FIELD_MORE_OF(stack, call_stack_chosen),
 	FIELD_MORE_OF(names, site_names_fields),
 	FIELD_END,
 };

@@ -47,11 +47,16 @@ const struct field call_stack_site_fields[] = {
 #undef ROW
 #define ROW struct call_stack
 
+const struct field call_stack_chosen[] = {
+	FIELD_POINTED("site", site, call_stack_site_fields,
+		      .says = "the frame that stands for the stack; null: there is none"),
+	FIELD_END,
+};
+
 const struct field call_stack_fields[] = {
 	FIELD_ARRAY_AT("stack", ROWS, frames, count, .fields = call_stack_frame_fields,
 		       .says = "frames, innermost first; empty if none were recorded"),
-	FIELD_POINTED("site", site, call_stack_site_fields,
-		      .says = "the frame that stands for the stack; null: there is none"),
+	FIELD_MORE(call_stack_chosen),
 	FIELD_END,
 };
 
@@ -125,5 +130,5 @@ void call_stack_put_site(struct emit *json, const struct site *site)
 	struct call_stack_site room;
 	const struct call_stack row = {.site = call_stack_site_of(site, &room)};
 
-	fields_put(json, &call_stack_fields[1], &row);
+	fields_put(json, call_stack_chosen, &row);
 }

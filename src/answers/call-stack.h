@@ -34,6 +34,7 @@ struct call_stack_room {
 };
 
 extern const struct field call_stack_fields[];
+extern const struct field call_stack_chosen[];       /* of a call_stack, without its frames */
 extern const struct field call_stack_frame_fields[]; /* of struct frame, in "stack" */
 extern const struct field call_stack_site_fields[];
 extern const struct field

@@ -161,9 +161,7 @@ int peak_put_row(struct emit *json, const char *key, const struct snapshot *snap
 	if (r < 0)
 		return r;
 	row.groups = buffers_groups_of(snapshot, kind, &groups, &room);
-	emit_open_object(json, key);
-	fields_put(json, peak_fields, &row);
-	emit_close_object(json);
+	fields_put_object(json, key, peak_fields, &row);
 	return 0;
 }
 

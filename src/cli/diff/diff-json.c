@@ -80,7 +80,7 @@ static const struct field diff_row[] = {
 		      .says = "of a call site: functions and files of the stack, innermost first, "
 			      "without lines; without a stack the name without its numbers, or "
 			      "'in ' and the phase; null: it has none of these"),
-	FIELD_CODED("site", diff_put_site, .fields = &call_stack_fields[1]),
+	FIELD_CODED("site", diff_put_site, .fields = call_stack_chosen),
 	FIELD_MORE(diff_values),
 	FIELD_END,
 };

@@ -82,7 +82,7 @@ static const struct field analyze_stack_parts[] = {
 	{.key = "stack",
 	 .kind = FIELD_TEXTS,
 	 .says = "frames as the log has them, innermost first"},
-	FIELD_MORE(&call_stack_fields[1]),
+	FIELD_MORE(call_stack_chosen),
 	FIELD_END,
 };
 
