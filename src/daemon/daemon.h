@@ -16,7 +16,6 @@
 #include "base/process-id.h"
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
-#include "compat/server/legacy-server.h"
 #include "daemon/config/config.h"
 #include "daemon/custody/keeper.h"
 #include "daemon/custody/systemd.h"
@@ -26,6 +25,7 @@
 #include "daemon/recorder/recorder.h"
 #include "daemon/registry/access.h"
 #include "daemon/registry/registry.h"
+#include "legacy/server/legacy-server.h"
 #include "model/health.h"
 #include "web/server/web.h"
 

@@ -3,7 +3,7 @@
 
 It reads lines and answers each with "ok", after the server's answer in hexadecimal:
 
-    send TYPE DEVICE SIZE BUFFER-TYPE ID [NAME [STACK]]     src/compat/wire/legacy.h has the types
+    send TYPE DEVICE SIZE BUFFER-TYPE ID [NAME [STACK]]     src/legacy/wire/legacy.h has the types
     ask TYPE DEVICE                                         sends a question and prints its answer
     text LINE                                               sends a line and prints the text that comes back
     bytes HEX                                               sends these bytes and prints what comes until the end

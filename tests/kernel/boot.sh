@@ -25,7 +25,7 @@ give_up() {
 	exit 1
 }
 
-# The library's own tests run on the kernel's book too. Not those that make no book (bounds, pick, rules, oldlog), and
+# The library's own tests run on the kernel's book too. Not those that make no book (bounds, pick, rules, debug-log), and
 # those about stacks and loading (stack, unwind, provider, loader): to them a book is a book.
 # Who asks the daemon is told differently by older kernels: source-namespaces, daemon-access.
 # shellcheck disable=SC2086 # a list of words

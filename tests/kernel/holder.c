@@ -20,7 +20,7 @@
 #include <ttmem/compat/tt_track.h>
 #include <ttmem/ttmem.h>
 
-#include "compat/wire/legacy-encode.h"
+#include "legacy/wire/legacy-encode.h"
 
 #define HOLDER_FDS 1024
 

@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compat/wire/legacy-encode.h"
+#include "legacy/wire/legacy-encode.h"
 #include "old-server.h"
 
 #define OLD_BUFFER (1 << 20)

@@ -19,7 +19,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "compat/wire/legacy.h"
+#include "legacy/wire/legacy.h"
 
 #define SERVER_CHAINS 65536u
 #define SERVER_EVENTS 50u /* remembered per buffer by the enhanced server */

@@ -25,9 +25,9 @@
 #include "cli/replay/replay-output.h"
 #include "cli/smi/smi-hosts.h"
 #include "cli/smi/smi-prometheus.h"
-#include "compat/commands/analyze.h"
 #include "daemon/fleet/fleet.h"
 #include "daemon/flight/moment-list.h"
+#include "legacy/commands/analyze.h"
 
 int main(void)
 {

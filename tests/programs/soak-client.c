@@ -25,7 +25,7 @@
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
-#include "compat/wire/legacy-encode.h"
+#include "legacy/wire/legacy-encode.h"
 
 #define SOAK_SLOTS 256u
 #define SOAK_BATCHES 50u /* per second */

@@ -82,7 +82,7 @@ meson_test() {
 # Long tests of one thread, in which there is no race to find.
 TSAN_ALONE='book-block|book-property'
 
-TSAN_THREADS="base-pthreads base-worker daemon-collector compat-server-legacy-question compat-server-legacy-server
+TSAN_THREADS="base-pthreads base-worker daemon-collector legacy-server-legacy-question legacy-server-legacy-server
 	daemon-native-server daemon-log-writer daemon-recorder daemon-region-watch daemon-tracked-file tui-poller web-push"
 
 sanitize_memory() {
@@ -97,7 +97,7 @@ sanitize_memory() {
 
 sanitize_races() {
 	configure_tsan || die "the build with TSan failed"
-	tests=$(tsan_tests unit-book unit-lib unit-compat-oldlog unit-store) || die "a suite for TSan has no tests"
+	tests=$(tsan_tests unit-book unit-lib unit-legacy-debug-log unit-store) || die "a suite for TSan has no tests"
 	[ -n "$tests" ] || die "there are no tests for TSan"
 	# shellcheck disable=SC2086 # lists of words
 	build_tsan $tests $TSAN_THREADS || die "the build with TSan failed"

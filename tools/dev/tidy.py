@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # Code that applications call from any of their threads. Elsewhere getenv, exit and readdir are fine.
-THREADED = ("src/base/", "src/book/", "src/compat/oldlog/", "src/lib/")
+THREADED = ("src/base/", "src/book/", "src/legacy/debug-log/", "src/lib/")
 NOT_THREADED = ("-test.c", "-fuzz.c", "fuzz-replay.c")
 
 # With a share: files are analyzed if the last 20 commits (a merge counts as one) have changed them, at most 60.

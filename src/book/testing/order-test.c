@@ -219,7 +219,7 @@ static enum testing_verdict order_drain(uint32_t step, const uint8_t *v, uint8_t
 	}
 }
 
-/* oldlog_event(), and every other single read of the log. */
+/* debug_log_event(), and every other single read of the log. */
 static enum testing_verdict order_log(uint32_t step, const uint8_t *v, uint8_t *r)
 {
 	enum testing_verdict verdict;

@@ -38,11 +38,11 @@ static inline struct book_event *shard_event(struct shard *shard, uint64_t numbe
 static inline void shard_publish(struct shard *shard, uint64_t number)
 {
 	shard->head = number;
-	/* Pairs with log_head() and oldlog_mark(): whoever sees head sees the event. */
+	/* Pairs with log_head() and debug_log_mark(): whoever sees head sees the event. */
 	__atomic_store_n(&shard->page->head, number, __ATOMIC_RELEASE);
 	/*
 	 * Pairs with the load barriers before the last read of head in log_drain(),
-	 * idle_counters_read() and oldlog_event(), and before that of the numbers in block_read():
+	 * idle_counters_read() and debug_log_event(), and before that of the numbers in block_read():
 	 * whoever sees what this event changes, or what the next one writes, also sees head.
 	 */
 	bits_store_barrier();

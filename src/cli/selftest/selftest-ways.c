@@ -24,7 +24,7 @@
 #include "base/process/child.h"
 #include "cli/selftest/selftest-daemon.h"
 #include "cli/selftest/selftest.h"
-#include "compat/wire/legacy-encode.h"
+#include "legacy/wire/legacy-encode.h"
 #include "model/types.h"
 
 #define SELFTEST_WAY_NS UINT64_C(15000000000)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <ttmem/ttmem.h>
 
-#include "compat/logs/legacy-lines.h"
+#include "legacy/logs/legacy-lines.h"
 #include "source/books/scan.h"
 
 /* Total of all processes on the device, as the old server counted. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/ending.h"
-#include "compat/logs/legacy-lines.h"
+#include "legacy/logs/legacy-lines.h"
 
 struct snapshot;
 struct snapshot_incident;

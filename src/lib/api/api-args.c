@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "compat/oldlog/oldlog.h"
+#include "legacy/debug-log/debug-log.h"
 #include "lib/api/api-private.h"
 #include "lib/api/debug.h"
 #include "lib/stack/stack.h"
@@ -130,12 +130,12 @@ static void args_alloc(struct call *call, const struct args_devices *devices,
 		writer_alloc(call->writer, devices->list[0], &buffer, args->owner);
 	if (unlikely(call->is_debugged))
 		api_log_alloc(call, devices->list, devices->n,
-			      &(struct oldlog_buffer){.address = args->address,
-						      .size = args->size,
-						      .type = args->type,
-						      .owner = args->owner,
-						      .flags = args->flags,
-						      .has_flags = true});
+			      &(struct debug_log_buffer){.address = args->address,
+							 .size = args->size,
+							 .type = args->type,
+							 .owner = args->owner,
+							 .flags = args->flags,
+							 .has_flags = true});
 }
 
 /*
@@ -245,9 +245,9 @@ API_BODY args_free_ex(const uint32_t *list, size_t n, bool is_mesh,
 			   copy.flags, copy.space, call_verdict(&call));
 		if (copy.struct_size && args_free_flags_are_sane(&copy))
 			api_log_free(&call, devices.list, devices.n,
-				     &(struct oldlog_buffer){.type = copy.type,
-							     .address = copy.address,
-							     .flags = copy.flags});
+				     &(struct debug_log_buffer){.type = copy.type,
+								.address = copy.address,
+								.flags = copy.flags});
 	}
 	call_end(&call);
 }

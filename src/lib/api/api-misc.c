@@ -12,7 +12,7 @@
 #include "book/write/incident.h"
 #include "book/write/intern.h"
 #include "book/write/writer.h"
-#include "compat/oldlog/oldlog.h"
+#include "legacy/debug-log/debug-log.h"
 #include "lib/api/call.h"
 #include "lib/api/debug.h"
 #include "lib/bookfile/offer-book.h"
@@ -75,14 +75,14 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 			.stack = stack_here(&call),
 		};
 
-		uint64_t mark = oldlog_mark(call.writer, device);
+		uint64_t mark = debug_log_mark(call.writer, device);
 
 		if (rest_is_nested(&call))
 			writer_lost(call.writer, device, true, type);
 		else
 			writer_free_all(call.writer, device, owner, &who);
 		if (unlikely(call.is_debugged) && !call.is_nested)
-			oldlog_free_all(call.writer, device, mark, call.self);
+			debug_log_free_all(call.writer, device, mark, call.self);
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("free_all device=%u type=%d owner=0x%" PRIx64 ": %s", device, (int)type,
@@ -108,14 +108,14 @@ REST_EXPORT uint64_t ttmem_end_space(uint32_t device, uint32_t space)
 			.thread = call.self->tid,
 			.stack = stack_here(&call),
 		};
-		uint64_t mark = oldlog_mark(call.writer, device);
+		uint64_t mark = debug_log_mark(call.writer, device);
 
 		if (rest_is_nested(&call))
 			writer_lost(call.writer, device, true, TTMEM_ANY);
 		else
 			ended = writer_end_space(call.writer, device, &who);
 		if (unlikely(call.is_debugged) && !call.is_nested)
-			oldlog_free_all(call.writer, device, mark, call.self);
+			debug_log_free_all(call.writer, device, mark, call.self);
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("end_space device=%u space=%u: %" PRIu64 " buffers, %s", device, space,

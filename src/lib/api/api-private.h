@@ -13,7 +13,7 @@
 #include "book/write/writer.h"
 #include "lib/api/call.h"
 
-struct oldlog_buffer;
+struct debug_log_buffer;
 
 #define API_EXPORT __attribute__((visibility("default")))
 #define API_BODY static __attribute__((noinline)) void
@@ -23,9 +23,9 @@ struct oldlog_buffer;
 
 /* Writes calls on the slow path to the old system's logs, which do not show rejected calls. */
 void api_log_alloc(const struct call *call, const uint32_t *devices, size_t n,
-		   const struct oldlog_buffer *buffer);
+		   const struct debug_log_buffer *buffer);
 void api_log_free(const struct call *call, const uint32_t *devices, size_t n,
-		  const struct oldlog_buffer *buffer);
+		  const struct debug_log_buffer *buffer);
 
 /* An event from inside a signal handler that interrupted one of this thread's calls. */
 void api_defer(struct writer *writer, uint32_t device, bool is_free,

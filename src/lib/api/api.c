@@ -19,7 +19,7 @@
 
 #include "base/bits.h"
 #include "book/write/writer.h"
-#include "compat/oldlog/oldlog.h"
+#include "legacy/debug-log/debug-log.h"
 #include "lib/api/api-private.h"
 #include "lib/api/call.h"
 #include "lib/api/debug.h"
@@ -31,22 +31,22 @@ _Static_assert(TTMEM_DEVICE_COUNT == BOOK_DEVICES && TTMEM_TYPE_COUNT == BOOK_TY
 _Static_assert(TTMEM_ANY == INDEX_ANY, "any is any");
 
 void api_log_alloc(const struct call *call, const uint32_t *devices, size_t n,
-		   const struct oldlog_buffer *buffer)
+		   const struct debug_log_buffer *buffer)
 {
-	struct oldlog_buffer one = *buffer;
+	struct debug_log_buffer one = *buffer;
 
 	one.stack = stack_last(call);
 	for (size_t i = 0; !call->is_paused && devices && n <= BOOK_DEVICES && i < n; i++) {
 		one.device = devices[i];
 		if (one.device < BOOK_DEVICES)
-			oldlog_alloc(&one);
+			debug_log_alloc(&one);
 	}
 }
 
 void api_log_free(const struct call *call, const uint32_t *devices, size_t n,
-		  const struct oldlog_buffer *buffer)
+		  const struct debug_log_buffer *buffer)
 {
-	struct oldlog_buffer one = *buffer;
+	struct debug_log_buffer one = *buffer;
 
 	if (call->is_paused || !devices || n > BOOK_DEVICES ||
 	    (one.type >= BOOK_TYPES && one.type != TTMEM_ANY))
@@ -55,7 +55,7 @@ void api_log_free(const struct call *call, const uint32_t *devices, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		one.device = devices[i];
 		if (one.device < BOOK_DEVICES)
-			oldlog_free(call->writer, &one);
+			debug_log_free(call->writer, &one);
 	}
 }
 
@@ -102,7 +102,7 @@ API_BODY api_alloc_slow(uint32_t device, uint32_t type, uint64_t address, uint64
 			   device, type, address, size, name ? name : "-", call_verdict(&call));
 		if (api_alloc_is_plain(device, type, size))
 			api_log_alloc(&call, &device, 1,
-				      &(struct oldlog_buffer){
+				      &(struct debug_log_buffer){
 					      .address = address, .size = size, .type = type});
 	}
 	call_end(&call);
@@ -167,7 +167,7 @@ API_BODY api_free_slow(uint32_t device, uint32_t type, uint64_t address)
 		debug_line("free device=%u type=%d address=0x%" PRIx64 ": %s", device, (int)type,
 			   address, call_verdict(&call));
 		api_log_free(&call, &device, 1,
-			     &(struct oldlog_buffer){.type = type, .address = address});
+			     &(struct debug_log_buffer){.type = type, .address = address});
 	}
 	call_end(&call);
 }
@@ -244,7 +244,7 @@ API_BODY api_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64
 			   n, type, address, size, call_verdict(&call));
 		if (api_alloc_is_plain(0, type, size))
 			api_log_alloc(&call, devices, n,
-				      &(struct oldlog_buffer){
+				      &(struct debug_log_buffer){
 					      .address = address, .size = size, .type = type});
 	}
 	call_end(&call);
@@ -286,7 +286,7 @@ API_BODY api_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_
 		debug_line("free_mesh devices=%zu type=%d address=0x%" PRIx64 ": %s", n, (int)type,
 			   address, call_verdict(&call));
 		api_log_free(&call, devices, n,
-			     &(struct oldlog_buffer){.type = type, .address = address});
+			     &(struct debug_log_buffer){.type = type, .address = address});
 	}
 	call_end(&call);
 }

@@ -10,7 +10,7 @@
 #include "base/process/freeze.h"
 #include "base/threads/lock-left.h"
 #include "book/write/writer.h"
-#include "compat/oldlog/oldlog.h"
+#include "legacy/debug-log/debug-log.h"
 #include "lib/api/debug.h"
 #include "lib/stack/stack.h"
 
@@ -114,7 +114,7 @@ bool call_begin_slow(struct call *call, enum call_kind kind)
 		}
 		call->is_paused = true;
 	}
-	call->is_debugged = debug_is_on() || (oldlog_is_on() && !call->is_paused);
+	call->is_debugged = debug_is_on() || (debug_log_is_on() && !call->is_paused);
 	if (call->is_debugged)
 		call->before = call_rejected(call->writer);
 	return true;

@@ -17,7 +17,7 @@
 
 #include "base/process/freeze.h"
 #include "book/write/writer.h"
-#include "compat/oldlog/oldlog.h"
+#include "legacy/debug-log/debug-log.h"
 #include "lib/api/debug.h"
 #include "lib/bookfile/book-file.h"
 #include "lib/bookfile/kernel-book.h"
@@ -139,7 +139,7 @@ static void gate_give(const struct block_signals *hold)
 static void gate_publish(struct writer *writer)
 {
 	bool paused = gate_is_paused();
-	bool slow = paused || debug_is_on() || oldlog_is_on();
+	bool slow = paused || debug_is_on() || debug_log_is_on();
 	uintptr_t word = slow ? GATE_SLOW : stack_is_on() ? GATE_STACKS : (uintptr_t)writer;
 
 	writer_set_paused(writer, paused);
@@ -212,7 +212,7 @@ static void gate_decide(void)
 		return;
 	debug_open();
 	if (wanted) {
-		oldlog_open();
+		debug_log_open();
 		stack_open();
 	}
 	writer = wanted ? gate_make_book() : NULL;

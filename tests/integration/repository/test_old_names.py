@@ -113,7 +113,7 @@ def test_files_are_known():
 
 def printed_texts():
     """The format strings of the sources, with a mark for each value."""
-    text = sources("src/compat/**/*.c", "src/daemon/notify/*.c", "src/daemon/*.c")
+    text = sources("src/legacy/**/*.c", "src/daemon/notify/*.c", "src/daemon/*.c")
     text = re.sub(r'" *\n?\s*PRI\w+\s*"', "", text)
     text = re.sub(r'"\s*\n?\s*"', "", text)
     return re.sub(r"%[-+.0-9]*(?:z|l)*[a-zA-Z]?", "\0", text)
@@ -143,7 +143,7 @@ def test_fields_of_the_protocol():
     form = re.search(r'MESSAGE_FORMAT = "(.*)"', (ROOT / "python" / "allocation_client.py").read_text())[1]
     assert struct.calcsize(form) == 112
     names = re.findall(r"\b(\d+) ([A-Z_]+)\b", SECTIONS["The protocol"])
-    enum = (ROOT / "src" / "compat" / "wire" / "legacy.h").read_text()
+    enum = (ROOT / "src" / "legacy" / "wire" / "legacy.h").read_text()
     for number, name in names:
         if name not in ("DRAM", "L", "L1_SMALL", "TRACE", "SYSTEM_MEMORY"):
             assert re.search(rf"LEGACY_{name} = {number}\b", enum), name

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The debug logs of the old system, in its formats, for the scripts that read them:
+ *
+ *	TT_BUFFER_DEBUG_LOG=1		/tmp/tt_buffer_debug.log; filters TT_BUFFER_DEBUG_DEVICE, _TYPE
+ *	TT_ALLOC_TRACKING_DETAILED=1	/tmp/tt_alloc_detailed.log, allocations only
+ *	TT_ALLOC_STACK_TRACE=1		/tmp/tt_alloc_stack_traces.log
+ *
+ * The first and the last contain call stacks, even if TTMEM_STACKS is not set. Each path can be
+ * changed by a variable of the same name plus _FILE. Only in this mode does a call make system
+ * calls: a record is written before the call returns, after the device's lock was released. If an
+ * application reports a free before it releases the memory, and an allocation after it got it, the
+ * records are in the right order whatever its threads do.
+ *
+ * While a log is on, the gate sends every call down the slow path, so calls cost nothing extra
+ * while it is off.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+struct writer;
+
+/* What the caller said about a buffer. */
+struct debug_log_buffer {
+	uint64_t address;
+	uint64_t size;  /* of an allocation */
+	uint64_t owner; /* 0 = not given */
+	uint32_t device;
+	uint32_t type;
+	uint32_t flags;
+	bool has_flags; /* else they are unknown */
+	uint32_t stack; /* of the call; 0 = none */
+};
+
+/* Reads the environment; debug_log_is_on() does not change afterwards. */
+void debug_log_open(void);
+bool debug_log_is_on(void);
+
+/* Whether an enabled log contains call stacks. */
+bool debug_log_has_stacks(void);
+
+void debug_log_alloc(const struct debug_log_buffer *buffer);
+
+/* The size, and a type that was not given, come from the book's history if they are still there. */
+void debug_log_free(struct writer *writer, const struct debug_log_buffer *buffer);
+
+/* The number of a device's last event; debug_log_free_all() logs what @thread has freed since then. */
+uint64_t debug_log_mark(const struct writer *writer, uint32_t device);
+void debug_log_free_all(struct writer *writer, uint32_t device, uint64_t mark,
+			const struct thread *thread);
