@@ -78,6 +78,9 @@ struct link_sync {
 	uint64_t number; /* any */
 };
 
+#define LINK_IS_OLDER (UINT32_C(1) << 0) /* than ttmemd: its history is not news */
+#define LINK_IS_LEFT (UINT32_C(1) << 1)  /* it was kept over a link that is gone: to be continued */
+
 /* LINK_BOOK: as in struct native_process. */
 struct link_process {
 	struct link_head head;
@@ -89,7 +92,7 @@ struct link_process {
 	uint32_t user;     /* real one */
 	uint32_t maker;    /* who made the book */
 	uint32_t source;   /* enum book_source */
-	uint32_t is_older; /* than ttmemd: its history is not news */
+	uint32_t flags;  /* LINK_IS_... */
 	char comm[64];
 	char container[72];
 };
