@@ -508,6 +508,8 @@ void daemon_close(struct daemon *daemon)
 	worker_free(daemon->search_worker);
 	native_stop(daemon->native);
 	worker_free(daemon->query_worker);
+	if (daemon->legacy)
+		legacy_server_finish(daemon->legacy);
 	if (daemon->query_reader)
 		store_reader_close(daemon->query_reader);
 	worker_free(daemon->recorder_worker);

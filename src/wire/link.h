@@ -89,9 +89,9 @@ struct link_process {
 	uint64_t pid_namespace;
 	uint32_t pid;
 	uint32_t ns_pid;
-	uint32_t user;     /* real one */
-	uint32_t maker;    /* who made the book */
-	uint32_t source;   /* enum book_source */
+	uint32_t user;   /* real one */
+	uint32_t maker;  /* who made the book */
+	uint32_t source; /* enum book_source */
 	uint32_t flags;  /* LINK_IS_... */
 	char comm[64];
 	char container[72];

@@ -212,6 +212,14 @@ void registry_end(struct registry_entry *entry, bool execed)
 	entry_free(entry);
 }
 
+void registry_end_book(struct registry *registry, struct book_id id)
+{
+	struct registry_entry *entry = registry_find(registry, id);
+
+	if (entry && !entry->keeper)
+		registry_end(entry, !registry_is_over(entry));
+}
+
 bool registry_is_over(const struct registry_entry *entry)
 {
 	struct pollfd wait = {.fd = entry->pid_fd.fd, .events = POLLIN};

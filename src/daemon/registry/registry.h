@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/book-id.h"
 #include "base/process-id.h"
 #include "source/books/accept.h"
 
@@ -101,6 +102,12 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
  * fd in any case. If the owner has ended meanwhile, it is judged at once.
  */
 int registry_restore_consume(struct registry *registry, int fd, struct process_id process);
+
+/*
+ * The process of that book has ended, or runs another program, as somebody says who knows. Nothing if it is not
+ * known, or has a keeper.
+ */
+void registry_end_book(struct registry *registry, struct book_id id);
 
 /* The current list with a reference; from any thread. Never NULL. */
 struct book_list *registry_books(struct registry *registry);

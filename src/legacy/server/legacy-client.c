@@ -145,9 +145,11 @@ static void client_forget(struct registry_keeper *keeper)
 	struct legacy_client *client = container_of(keeper, struct legacy_client, keeper);
 	struct legacy_server *server = client->server;
 
-	/* When the daemon itself stops, the process has not exited. */
+	/* When the server itself stops, the process has not exited. */
 	if (server->log && !server->is_stopped)
 		client_tell_end(client);
+	if (server->config.keeping.closed && !server->is_stopped)
+		server->config.keeping.closed(server->config.keeping.context, client->tracked);
 	for (struct legacy_connection *connection = server->connections; connection;
 	     connection = connection->after)
 		legacy_connection_forget(connection, client);
@@ -173,7 +175,9 @@ void legacy_client_free(struct legacy_client *client)
 int legacy_client_add_consume(struct legacy_client *client, struct scan_book *book, int pid_fd)
 {
 	struct legacy_server *server = client->server;
+	const struct legacy_keeping *keeping = &server->config.keeping;
 	struct legacy_client **chain = client_chain(server, client->facts.id.pid);
+	struct tracked *tracked = NULL;
 	int r = quota_add(&server->user_clients, client->facts.real_uid, 1);
 
 	if (r < 0) {
@@ -186,10 +190,15 @@ int legacy_client_add_consume(struct legacy_client *client, struct scan_book *bo
 	client->next = *chain;
 	*chain = client;
 	server->counts.clients++;
-	r = registry_add_consume(server->config.registry, book, pid_fd, &client->keeper, NULL);
-	if (r < 0)
+	r = registry_add_consume(server->config.registry, book, pid_fd, &client->keeper, &tracked);
+	if (r < 0) {
 		legacy_client_free(client);
-	return r;
+		return r;
+	}
+	client->tracked = tracked;
+	if (keeping->kept)
+		keeping->kept(keeping->context, tracked, client->old);
+	return 0;
 }
 
 int legacy_client_make(struct legacy_server *server, const struct proc_facts *facts,

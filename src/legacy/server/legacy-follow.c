@@ -41,11 +41,20 @@ struct follow_entry {
 	bool is_over;
 };
 
+/* Text that waits for a round. */
+struct follow_text {
+	struct follow_text *next;
+	size_t length;
+	char bytes[];
+};
+
 struct legacy_follow {
 	struct legacy_follow_config config;
 	struct loop_timer timer;
 	struct worker_job job;
 	bool is_stopped;
+	struct follow_text *coming, **coming_end; /* for the next round */
+	struct follow_text *texts;                /* printed when this one is over */
 
 	pthread_mutex_t ended_lock; /* protects what follows */
 	struct tracked *ended[FOLLOW_ENDED_MAX];
@@ -239,12 +248,33 @@ static void follow_run(struct worker_job *job)
 	follow_flush(self);
 }
 
+static void follow_put_texts(struct legacy_follow *self)
+{
+	while (self->texts) {
+		struct follow_text *text = self->texts;
+
+		self->texts = text->next;
+		/* The log writer itself reports what is dropped. */
+		(void)log_writer_put(self->config.log_writer, text->bytes, text->length);
+		free(text);
+	}
+}
+
+/* In the loop's thread: what has come by now is printed after what this round reads. */
+static void follow_begin_round(struct legacy_follow *self)
+{
+	self->texts = cleanup_steal(self->coming);
+	self->coming_end = &self->coming;
+}
+
 /* In the loop's thread again. */
 static void follow_done(struct worker_job *job)
 {
 	struct legacy_follow *self = container_of(job, struct legacy_follow, job);
 	struct loop *loop = self->config.loop;
 	size_t n = 0;
+
+	follow_put_texts(self);
 
 	for (size_t i = 0; i < self->count; i++) {
 		if (self->entries[i].is_over) {
@@ -264,6 +294,7 @@ static void follow_fire(struct loop_timer *timer)
 {
 	struct legacy_follow *self = container_of(timer, struct legacy_follow, timer);
 
+	follow_begin_round(self);
 	(void)worker_put(self->config.work, &self->job); /* any number may wait */
 }
 
@@ -275,6 +306,7 @@ int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_fol
 	if (!self)
 		return -ENOMEM;
 	self->config = *config;
+	self->coming_end = &self->coming;
 	self->timer.fire = follow_fire;
 	self->job.run = follow_run;
 	self->job.done = follow_done;
@@ -298,6 +330,28 @@ void legacy_follow_ended(struct legacy_follow *follow, struct tracked *tracked)
 	pthread_mutex_unlock(&follow->ended_lock);
 }
 
+bool legacy_follow_after(struct legacy_follow *follow, const char *text, size_t length)
+{
+	struct follow_text *copy = malloc(sizeof(*copy) + length);
+
+	if (!copy)
+		return false;
+	copy->next = NULL;
+	copy->length = length;
+	memcpy(copy->bytes, text, length);
+	*follow->coming_end = copy;
+	follow->coming_end = &copy->next;
+	return true;
+}
+
+void legacy_follow_finish(struct legacy_follow *follow)
+{
+	follow_put_texts(follow);
+	follow_begin_round(follow);
+	follow_run(&follow->job);
+	follow_put_texts(follow);
+}
+
 void legacy_follow_stop(struct legacy_follow *follow)
 {
 	follow->is_stopped = true;
@@ -314,6 +368,9 @@ struct legacy_follow *legacy_follow_free(struct legacy_follow *follow)
 	}
 	for (size_t i = 0; i < follow->ended_count; i++)
 		tracked_unref(follow->ended[i]);
+	follow_put_texts(follow);
+	follow_begin_round(follow);
+	follow_put_texts(follow);
 	pthread_mutex_destroy(&follow->ended_lock);
 	free(follow->entries);
 	free(follow->events);

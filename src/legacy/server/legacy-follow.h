@@ -8,6 +8,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct legacy_follow;
 struct legacy_history;
@@ -35,6 +36,15 @@ int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_fol
  */
 void legacy_follow_ended(struct legacy_follow *follow, struct tracked *tracked);
 
+/*
+ * Prints text after everything that has happened so far. In the loop's thread. False: no memory, it was not
+ * taken.
+ */
+bool legacy_follow_after(struct legacy_follow *follow, const char *text, size_t length);
+
 /* No more rounds are begun. One that is at work ends with the work; free only after that. */
 void legacy_follow_stop(struct legacy_follow *follow);
+
+/* One more round, in the caller's thread: after legacy_follow_stop(), once no round is at work. */
+void legacy_follow_finish(struct legacy_follow *follow);
 struct legacy_follow *legacy_follow_free(struct legacy_follow *follow);

@@ -36,7 +36,9 @@ struct legacy_client {
 	struct legacy_client *next; /* in its hash chain */
 	struct proc_facts facts;    /* start_ticks 0: it exited before we could read them */
 	struct legacy_book *keep;
-	struct writer *writer; /* owned by the keep */
+	struct writer *writer;         /* owned by the keep */
+	const struct tracked *tracked; /* borrowed: as long as this; NULL = not in the registry */
+	struct book_id old;            /* the book that this one continues; inode 0 = none */
 };
 
 /* A pid that messages give as their sender, and the client it stands for. */
@@ -104,6 +106,7 @@ struct legacy_server {
 	struct legacy_question *questions; /* for the next batch */
 	struct legacy_question **questions_end;
 	struct legacy_batch *batch; /* being answered; NULL = none */
+	bool is_syncing;            /* the next batch waits for what ttmemd knows */
 
 	struct legacy_log *log;         /* NULL = events are not printed */
 	struct legacy_history *history; /* NULL = not wanted */

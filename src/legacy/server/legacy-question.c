@@ -169,8 +169,8 @@ static int batch_read(const struct legacy_batch *batch, struct snapshot **ret_sn
 	if (!request.buffers)
 		return collector_totals(batch->collector, came_ns, ret_snapshot);
 	if (batch->symbols) {
-		symbols_namer_init(&namer, batch->symbols, false);
-		request.namer = &namer.namer; /* as far as names are known */
+		symbols_namer_init(&namer, batch->symbols, true);
+		request.namer = &namer.namer; /* within its time limit */
 	}
 	return collector_read(batch->collector, &wish, ret_snapshot);
 }
@@ -255,8 +255,8 @@ static void batch_done(struct worker_job *job)
 	question_start(server);
 }
 
-/* Starts the next batch, unless one is at work. If out of memory, the next question tries again. */
-static void question_start(struct legacy_server *server)
+/* If out of memory, the next question tries again. */
+static void question_begin(struct legacy_server *server)
 {
 	struct legacy_batch *batch;
 
@@ -274,6 +274,26 @@ static void question_start(struct legacy_server *server)
 	server->questions_end = &server->questions;
 	server->batch = batch;
 	(void)worker_put(server->config.work, &batch->job); /* any number may wait */
+}
+
+/* Starts the next batch, unless one is at work, as soon as what ttmemd knows by now is known here. */
+static void question_start(struct legacy_server *server)
+{
+	const struct legacy_keeping *keeping = &server->config.keeping;
+
+	if (server->batch || !server->questions || server->is_stopped || server->is_syncing)
+		return;
+	server->is_syncing = true;
+	if (keeping->sync && keeping->sync(keeping->context))
+		return;
+	server->is_syncing = false;
+	question_begin(server);
+}
+
+void legacy_server_synced(struct legacy_server *server)
+{
+	server->is_syncing = false;
+	question_begin(server);
 }
 
 static struct legacy_question *question_new(struct legacy_server *server, enum question_kind kind)

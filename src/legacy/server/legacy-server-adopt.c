@@ -128,6 +128,7 @@ static int adopt_book(struct legacy_server *server, struct scan_book *book, int 
 	r = legacy_client_make(server, &book->owner, &book->reader.header, &adopt.client, &mine);
 	if (r < 0)
 		return r;
+	adopt.client->old = book->id;
 	r = adopt_shards(&adopt);
 	if (r < 0) {
 		scan_book_free(mine);

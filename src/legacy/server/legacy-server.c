@@ -294,6 +294,12 @@ void legacy_server_stop(struct legacy_server *server)
 	if (server->follow)
 		legacy_follow_stop(server->follow);
 	server_close_socket(server, server->config.custody.hold != NULL);
+}
+
+void legacy_server_finish(struct legacy_server *server)
+{
+	if (server->follow)
+		legacy_follow_finish(server->follow);
 	if (server->log)
 		server_say_goodbye(server);
 }
@@ -335,6 +341,27 @@ void legacy_server_hold(struct legacy_server *server)
 {
 	if (!server->is_stopped)
 		legacy_handover_hold(server);
+}
+
+void legacy_server_each(struct legacy_server *server,
+			void (*each)(void *context, const struct tracked *tracked,
+				     struct book_id old),
+			void *context)
+{
+	for (size_t i = 0; i < LEGACY_CHAINS; i++) {
+		for (struct legacy_client *at = server->clients[i]; at; at = at->next) {
+			if (at->tracked)
+				each(context, at->tracked, at->old);
+		}
+	}
+}
+
+void legacy_server_lines(struct legacy_server *server, const char *text, size_t length)
+{
+	legacy_log_flush(server->log);
+	if (!server->follow || !legacy_follow_after(server->follow, text, length))
+		(void)log_writer_put(server->config.log_writer, text,
+				     length); /* it reports what it drops */
 }
 
 bool legacy_server_hears(const struct legacy_server *server, struct process_id process)

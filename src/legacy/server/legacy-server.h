@@ -10,7 +10,7 @@
  * amount of work for each client and never waits.
  *
  * Lives in the loop's thread. Shut down in this order: legacy_server_stop(), worker_free(),
- * registry_free(), legacy_server_free().
+ * legacy_server_finish(), registry_free(), legacy_server_free().
  */
 
 #include <stdbool.h>
@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/book-id.h"
 #include "base/process-id.h"
 #include "base/quota.h"
 
@@ -62,6 +63,20 @@ struct legacy_custody {
 	void (*release)(void *context, enum legacy_held_kind kind, int fd);
 };
 
+/* Who is told of the books that the server keeps: ttmemd, over the link. All NULL = nobody. */
+struct legacy_keeping {
+	void *context;
+	/* A new one; it continues @old, or nothing (inode 0). */
+	void (*kept)(void *context, const struct tracked *tracked, struct book_id old);
+	/* Its process has ended, and nothing more will be written to it. */
+	void (*closed)(void *context, const struct tracked *tracked);
+	/*
+	 * Learns what ttmemd knows by now, and then calls legacy_server_synced(). False: there is no ttmemd, and
+	 * nothing is called.
+	 */
+	bool (*sync)(void *context);
+};
+
 struct legacy_config {
 	struct loop *loop;
 	struct registry *registry;
@@ -75,6 +90,7 @@ struct legacy_config {
 	int fd;                   /* a listening socket, taken; -1 = see legacy_server_listen() */
 	struct legacy_held *held; /* NULL = none; taken */
 	struct legacy_custody custody;
+	struct legacy_keeping keeping;
 	bool log_events;
 	bool log_history; /* with the history of each buffer */
 	bool decimal_ids;
@@ -129,6 +145,8 @@ int legacy_server_listen(struct legacy_server *server, struct socket_lock_holder
  * socket.
  */
 void legacy_server_stop(struct legacy_server *server);
+/* Prints what is left to be said; no job may be at work any more. */
+void legacy_server_finish(struct legacy_server *server);
 struct legacy_server *legacy_server_free(struct legacy_server *server);
 
 /* Whoever held things has lost them: gives them again. */
@@ -136,6 +154,18 @@ void legacy_server_hold(struct legacy_server *server);
 
 /* Whether a connection may still have messages of that process, which has ended. */
 bool legacy_server_hears(const struct legacy_server *server, struct process_id process);
+
+/* Answers are up to date: as legacy_keeping.sync() says. */
+void legacy_server_synced(struct legacy_server *server);
+
+/* Books of all clients, for a ttmemd that has just begun. */
+void legacy_server_each(struct legacy_server *server,
+			void (*each)(void *context, const struct tracked *tracked,
+				     struct book_id old),
+			void *context);
+
+/* Text for the log about a process that has ended: printed after all of its own lines. */
+void legacy_server_lines(struct legacy_server *server, const char *text, size_t length);
 
 /* Queues a report for the log writer. */
 void legacy_server_report(struct legacy_server *server, enum legacy_report_kind kind);

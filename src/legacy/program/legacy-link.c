@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Connects, sends, and takes what ttmemd sends apart. */
+
+#include "legacy/program/legacy-link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/files/packet-channel.h"
+#include "base/threads/loop.h"
+#include "daemon/registry/registry-open.h"
+#include "daemon/registry/registry.h"
+#include "daemon/registry/tracked.h"
+#include "legacy/server/legacy-server.h"
+#include "source/books/scan.h"
+#include "source/proc/proc.h"
+#include "wire/link.h"
+
+#define LINK_AGAIN_NS UINT64_C(50000000) /* doubled up to the next */
+#define LINK_AGAIN_MAX_NS NS_PER_S
+#define LINK_PATIENCE_NS (2 * NS_PER_S) /* for an answer to LINK_SYNC */
+
+struct legacy_link {
+	struct legacy_link_config config;
+	struct legacy_server *server; /* NULL = not yet */
+	struct packet_channel *channel;
+	struct loop_timer again;
+	uint64_t again_ns;
+	struct loop_timer patience;
+	uint64_t asked, answered; /* numbers of LINK_SYNC */
+	bool is_asked;            /* somebody waits for the last one */
+	bool is_settled;
+	struct link_state state; /* the last one */
+};
+
+/* Whoever waits for what ttmemd knows waits no longer. */
+static void link_synced(struct legacy_link *link)
+{
+	loop_cancel(link->config.loop, &link->patience);
+	link->is_settled = true;
+	if (!link->is_asked)
+		return;
+	link->is_asked = false;
+	legacy_server_synced(link->server);
+}
+
+static void link_impatient(struct loop_timer *timer)
+{
+	link_synced(container_of(timer, struct legacy_link, patience));
+}
+
+static void link_try_again(struct legacy_link *link)
+{
+	struct loop *loop = link->config.loop;
+
+	link->again_ns = bits_min(bits_max(2 * link->again_ns, LINK_AGAIN_NS), LINK_AGAIN_MAX_NS);
+	/* Without memory for a timer ttmemd has to find us by itself: it does not, and says what it misses. */
+	(void)loop_set(loop, &link->again, loop_now(loop) + link->again_ns);
+}
+
+static void link_ended(void *context)
+{
+	struct legacy_link *link = context;
+
+	link->channel = packet_channel_free(link->channel);
+	link_synced(link);
+	link_try_again(link);
+}
+
+static void link_send(struct legacy_link *link, const void *packet, size_t size, const int *fds,
+		      size_t fd_count)
+{
+	if (link->channel)
+		packet_channel_send(link->channel, packet, size, fds, fd_count);
+}
+
+static void link_ask(struct legacy_link *link)
+{
+	struct loop *loop = link->config.loop;
+	struct link_sync sync = {.number = ++link->asked};
+
+	link_head_init(&sync.head, LINK_SYNC, sizeof(sync));
+	link_send(link, &sync, sizeof(sync), NULL, 0);
+	/* Without memory for a timer the end of the connection ends the wait. */
+	(void)loop_set(loop, &link->patience, loop_now(loop) + LINK_PATIENCE_NS);
+}
+
+bool legacy_link_sync(void *context)
+{
+	struct legacy_link *link = context;
+
+	if (!link->channel)
+		return false;
+	link->is_asked = true;
+	link_ask(link);
+	return true;
+}
+
+void legacy_link_kept(void *context, const struct tracked *tracked, struct book_id old)
+{
+	struct legacy_link *link = context;
+	struct link_offer offer = {
+		.old_device = old.device,
+		.old_inode = old.inode,
+		.start_ticks = tracked->process.start_ticks,
+		.pid = tracked->process.pid,
+		.user = tracked->maker,
+	};
+	CLEANUP_CLOSE int pid_fd = -1;
+	int fds[LINK_FDS_MAX] = {tracked->book->file.fd, -1};
+
+	if (!link->channel)
+		return;
+	/* A process that could not be identified before it was gone has no start time. */
+	if (tracked->process.start_ticks)
+		pid_fd = proc_pid_fd(registry_proc(link->config.registry), tracked->process);
+	fds[1] = pid_fd;
+	link_head_init(&offer.head, LINK_OFFER, sizeof(offer));
+	link_send(link, &offer, sizeof(offer), fds, pid_fd < 0 ? 1 : 2);
+}
+
+void legacy_link_closed(void *context, const struct tracked *tracked)
+{
+	struct link_book book = {.device = tracked->id.device, .inode = tracked->id.inode};
+
+	link_head_init(&book.head, LINK_CLOSED, sizeof(book));
+	link_send(context, &book, sizeof(book), NULL, 0);
+}
+
+static void link_send_state(struct legacy_link *link)
+{
+	if (link->state.head.size)
+		link_send(link, &link->state, sizeof(link->state), NULL, 0);
+}
+
+void legacy_link_state(struct legacy_link *link, const struct link_state *state)
+{
+	struct link_state now = *state;
+
+	link_head_init(&now.head, LINK_STATE, sizeof(now));
+	if (memcmp(&now, &link->state, sizeof(now)) == 0)
+		return;
+	link->state = now;
+	link_send_state(link);
+}
+
+/* The owner is ttmemd's to tell: it may have ended. */
+static void link_identify(const struct link_process *process, struct scan_book *book)
+{
+	book->uid = process->maker;
+	if (book->alive)
+		return;
+	book->owner = (struct proc_facts){
+		.id = {process->pid, process->start_ticks},
+		.ns_pid = process->ns_pid,
+		.pid_namespace = process->pid_namespace,
+		.real_uid = process->user,
+		.saved_uid = process->user,
+	};
+	memcpy(book->owner.comm, process->comm,
+	       strnlen(process->comm, sizeof(book->owner.comm) - 1));
+}
+
+static void link_take_book(struct legacy_link *link, const struct link_process *process,
+			   struct fd_pass *fds)
+{
+	const struct proc *proc = registry_proc(link->config.registry);
+	CLEANUP_CLOSE int pid_fd = cleanup_steal_fd(&fds->fds[1]);
+	struct process_id id = {process->pid, process->start_ticks};
+	struct scan_book *book;
+
+	if (fds->fds[0] < 0 ||
+	    registry_open_consume(proc, cleanup_steal_fd(&fds->fds[0]), id, &book) < 0)
+		return;
+	link_identify(process, book);
+	if (process->flags & LINK_IS_LEFT && !link->server)
+		link->config.left(link->config.context, book, cleanup_steal_fd(&pid_fd));
+	else
+		/* It may be here already: ttmemd was started again. Without room it is not counted. */
+		(void)registry_add_consume(link->config.registry, book, cleanup_steal_fd(&pid_fd),
+					   NULL, NULL);
+}
+
+static void link_received(void *context, const void *bytes, size_t length, struct fd_pass *fds)
+{
+	struct legacy_link *link = context;
+	struct link_process process;
+	struct link_book book;
+	struct link_sync sync;
+
+	switch (link_check(bytes, length)) {
+	case LINK_BOOK:
+		memcpy(&process, bytes, sizeof(process));
+		link_take_book(link, &process, fds);
+		break;
+	case LINK_ENDED:
+		memcpy(&book, bytes, sizeof(book));
+		registry_end_book(link->config.registry, (struct book_id){book.device, book.inode});
+		break;
+	case LINK_LINES:
+		if (link->server)
+			legacy_server_lines(link->server, (const char *)bytes + sizeof(book),
+					    length - sizeof(book));
+		break;
+	case LINK_SYNCED:
+		memcpy(&sync, bytes, sizeof(sync));
+		if (sync.number == link->asked)
+			link_synced(link);
+		break;
+	default:
+		break; /* of a later version, or meant for ttmemd */
+	}
+}
+
+/*
+ * Books are offered to nobody but root, our own user, and the user whose folder it is: the path may be in a
+ * folder that others can write.
+ */
+static bool link_trusts(int fd, const char *path)
+{
+	char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	struct stat st;
+	char *slash;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return false;
+	if (peer.uid == 0 || peer.uid == geteuid())
+		return true;
+	(void)snprintf(folder, sizeof(folder), "%s", path); /* it fits: we are connected */
+	slash = strrchr(folder, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == peer.uid &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* A connected socket, or -1. */
+static int link_open(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	CLEANUP_CLOSE int fd = -1;
+	size_t length = strlen(path);
+
+	if (length >= sizeof(address.sun_path))
+		return -1;
+	memcpy(address.sun_path, path, length);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    !link_trusts(fd, path))
+		return -1;
+	return cleanup_steal_fd(&fd);
+}
+
+static void link_connect(struct legacy_link *link)
+{
+	const struct packet_channel_config config = {
+		.loop = link->config.loop,
+		.context = link,
+		.received = link_received,
+		.ended = link_ended,
+	};
+	struct link_hello hello = {.want = LINK_WANT_BOOKS};
+	int fd = link_open(link->config.path);
+
+	if (fd < 0 || packet_channel_new_consume(&link->channel, fd, &config) < 0) {
+		link->is_settled = true;
+		link_try_again(link);
+		return;
+	}
+	link->again_ns = 0;
+	if (link->config.wants_lines)
+		hello.want |= LINK_WANT_LINES;
+	link_head_init(&hello.head, LINK_HELLO, sizeof(hello));
+	link_send(link, &hello, sizeof(hello), NULL, 0);
+	link_send_state(link);
+	if (link->server)
+		legacy_server_each(link->server, legacy_link_kept, link);
+	link_ask(link);
+}
+
+static void link_again(struct loop_timer *timer)
+{
+	link_connect(container_of(timer, struct legacy_link, again));
+}
+
+void legacy_link_serve(struct legacy_link *link, struct legacy_server *server)
+{
+	link->server = server;
+}
+
+bool legacy_link_is_settled(const struct legacy_link *link)
+{
+	return link->is_settled;
+}
+
+int legacy_link_new(struct legacy_link **ret_link, const struct legacy_link_config *config)
+{
+	struct legacy_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return -ENOMEM;
+	link->config = *config;
+	link->again.fire = link_again;
+	link->patience.fire = link_impatient;
+	link_connect(link);
+	*ret_link = link;
+	return 0;
+}
+
+struct legacy_link *legacy_link_free(struct legacy_link *link)
+{
+	if (!link)
+		return NULL;
+	loop_cancel(link->config.loop, &link->again);
+	loop_cancel(link->config.loop, &link->patience);
+	packet_channel_free(link->channel);
+	free(link);
+	return NULL;
+}

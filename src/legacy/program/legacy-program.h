@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * ttmem-legacy: the allocation server that old clients know, as a program of its own. It keeps a book for each
+ * of its clients and offers it to ttmemd like any process that keeps its own; ttmemd may be restarted
+ * meanwhile. It answers from the books of all processes, which ttmemd tells it, and prints the old server's
+ * lines.
+ */
+
+struct config;
+
+/* Serves until it is asked to stop; reports errors on standard error. Return: the exit code. */
+int legacy_program_run(const struct config *config);
