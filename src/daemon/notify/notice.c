@@ -283,8 +283,7 @@ static uint32_t notice_single_type(const struct snapshot_process *process)
 }
 
 /* The old server counted circular buffers and kernels separately. */
-static void notice_count_dead(struct legacy_lines_dead *dead,
-			      const struct snapshot_process *process)
+static void notice_count_dead(struct seed_lines_dead *dead, const struct snapshot_process *process)
 {
 	for (size_t i = 0; i < process->part_count; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {

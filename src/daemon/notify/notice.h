@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answers/seed-lines.h"
 #include "base/ending.h"
-#include "legacy/logs/legacy-lines.h"
 
 struct snapshot;
 struct snapshot_incident;
@@ -36,9 +36,9 @@ struct notice {
 	uint64_t buffers;
 	bool is_totals_only; /* a leak of a process without a book: its buffers are unknown */
 	bool is_old_client;  /* its exit has been reported over the old protocol */
-	struct legacy_lines_dead dead; /* of a leak, as the old server reported it */
-	uint64_t count;                /* occurrences since the last notice */
-	char *json;                    /* one object on one line, with details */
+	struct seed_lines_dead dead; /* of a leak, as the old server reported it */
+	uint64_t count;              /* occurrences since the last notice */
+	char *json;                  /* one object on one line, with details */
 	size_t json_length;
 	char *text; /* lines for the log, each with a newline */
 	size_t text_length;

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "answers/seed-lines.h"
 #include "base/bits.h"
-#include "legacy/logs/legacy-lines.h"
 #include "legacy/logs/log-reader-private.h"
 
 /* "Allocated N bytes of TYPE on device D (buffer_id=ID)", or ", ref_count=R)". */
@@ -35,7 +35,7 @@ static bool server_free(const char *at, struct log_reader_event *event)
 	    !log_reader_eat_number(&at, &event->size) || !log_reader_eat(&at, " bytes, "))
 		return false;
 	if (log_reader_eat(&at, "FINAL)")) {
-		event->is_resize = log_reader_eat(&at, LEGACY_LINES_RESIZED);
+		event->is_resize = log_reader_eat(&at, SEED_LINES_RESIZED);
 		return true;
 	}
 	return log_reader_eat(&at, "ref_count=") && log_reader_eat_small(&at, &event->refs) &&

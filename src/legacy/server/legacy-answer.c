@@ -8,10 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "answers/seed-lines.h"
 #include "base/bits.h"
 #include "base/text.h"
 #include "daemon/registry/access.h"
-#include "legacy/logs/legacy-lines.h"
 #include "legacy/server/legacy-totals.h"
 #include "model/cards/card.h"
 #include "model/merge.h"
@@ -238,7 +238,7 @@ void legacy_answer_text(FILE *out, const struct snapshot *snapshot, const struct
 			buffers = merge_add(buffers, totals.types[type].buffers);
 			fprintf(out, "  %s: %" PRIu64 " buffers, %.2f MB total\n", types_name(type),
 				totals.types[type].buffers,
-				(double)totals.types[type].bytes / LEGACY_LINES_MB);
+				(double)totals.types[type].bytes / SEED_LINES_MB);
 			answer_text_rows(&text, totals.device, type);
 		}
 	}

@@ -14,10 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "answers/seed-lines.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "legacy/logs/legacy-lines.h"
 #include "legacy/server/legacy-log.h"
 #include "legacy/server/legacy-private.h"
 #include "model/types.h"
@@ -116,7 +116,7 @@ static bool client_drain(struct registry_keeper *keeper)
 /* Prints what it left, as the old server did. */
 static void client_tell_end(const struct legacy_client *client)
 {
-	struct legacy_lines_dead dead = {.pid = client->facts.id.pid};
+	struct seed_lines_dead dead = {.pid = client->facts.id.pid};
 
 	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
 		const struct shard *shard = client->writer->shards[device];

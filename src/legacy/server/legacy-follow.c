@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/seed-lines.h"
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -26,7 +27,6 @@
 #include "daemon/notify/log-writer.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
-#include "legacy/logs/legacy-lines.h"
 #include "legacy/server/legacy-history.h"
 #include "source/books/follow.h"
 
@@ -115,7 +115,7 @@ static uint64_t follow_total(const struct legacy_follow *self, uint32_t device, 
 static void follow_tell(struct legacy_follow *self, const struct follow_event *event)
 {
 	const struct follow *follow = event->follow;
-	struct legacy_lines_event line = {
+	struct seed_lines_event line = {
 		.event = &event->event,
 		.uid = follow->book->uid,
 		.pid = follow->book->owner.id.pid,
@@ -134,7 +134,7 @@ static void follow_tell(struct legacy_follow *self, const struct follow_event *e
 		follow_put(self, text, n > 0 ? (size_t)n : 0);
 		return;
 	}
-	if (legacy_lines_has_total(&event->event)) {
+	if (seed_lines_has_total(&event->event)) {
 		const struct book_record *record = &event->event.record;
 
 		line.total = follow_total(self, line.device, book_meta_type(record->meta),

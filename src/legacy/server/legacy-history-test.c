@@ -34,7 +34,7 @@ static const char *htest_event(struct legacy_history *history, uint32_t op, uint
 		.op_slot = op,
 		.record = {.address = address, .size = size, .meta = book_meta(HTEST_L1, 0, refs)},
 	};
-	struct legacy_lines_event line = {
+	struct seed_lines_event line = {
 		.event = &event, .uid = htest_uid, .pid = HTEST_PID, .device = 2};
 
 	htest_text[legacy_history_event(history, &line, htest_text)] = '\0';
@@ -164,7 +164,7 @@ UNIT(types_at_one_address_have_histories_of_their_own)
 		.op_slot = BOOK_OP_ALLOC,
 		.record = {.address = 0x10, .size = 9, .meta = book_meta(HTEST_DRAM, 0, 1)},
 	};
-	struct legacy_lines_event line = {.event = &event, .pid = HTEST_PID, .device = 2};
+	struct seed_lines_event line = {.event = &event, .pid = HTEST_PID, .device = 2};
 
 	assert(legacy_history_event(history, &line, htest_text) > 0);
 	htest_event(history, BOOK_OP_ALLOC, 0x10, 5, 1);
@@ -184,7 +184,7 @@ UNIT(circular_buffers_have_no_history)
 		.op_slot = BOOK_OP_ALLOC,
 		.record = {.address = 0x10, .size = 1, .meta = book_meta(HTEST_CB, 0, 1)},
 	};
-	struct legacy_lines_event line = {.event = &event, .pid = HTEST_PID, .device = 2};
+	struct seed_lines_event line = {.event = &event, .pid = HTEST_PID, .device = 2};
 
 	assert(legacy_history_event(history, &line, htest_text) > 0);
 	htest_expect_dump(history, 0x10, "");

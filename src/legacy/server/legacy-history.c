@@ -157,7 +157,7 @@ static void history_wrong_free(struct history_ring *ring, struct append *text,
 }
 
 static void history_alloc(struct history_ring *ring, struct append *text,
-			  const struct legacy_lines_event *event,
+			  const struct seed_lines_event *event,
 			  const struct legacy_history_key *key, uint32_t op)
 {
 	const struct book_record *record = &event->event->record;
@@ -173,12 +173,11 @@ static void history_alloc(struct history_ring *ring, struct append *text,
 	history_ring_add(ring, buffer,
 			 is_resized || op == BOOK_OP_REF ? HISTORY_REUSE : HISTORY_ALLOC,
 			 record->size, book_meta_refs(record->meta));
-	text->length += legacy_lines_event(event, text->bytes + text->length);
+	text->length += seed_lines_event(event, text->bytes + text->length);
 }
 
 static void history_free(struct history_ring *ring, struct append *text,
-			 const struct legacy_lines_event *event,
-			 const struct legacy_history_key *key)
+			 const struct seed_lines_event *event, const struct legacy_history_key *key)
 {
 	const struct book_record *record = &event->event->record;
 	struct history_buffer *buffer = history_ring_get(ring, key);
@@ -190,10 +189,10 @@ static void history_free(struct history_ring *ring, struct append *text,
 	}
 	history_ring_add(ring, buffer, HISTORY_FREE, record->size,
 			 op == BOOK_OP_UNREF ? book_meta_refs(record->meta) : 0);
-	text->length += legacy_lines_event(event, text->bytes + text->length);
+	text->length += seed_lines_event(event, text->bytes + text->length);
 }
 
-size_t legacy_history_event(struct legacy_history *history, const struct legacy_lines_event *event,
+size_t legacy_history_event(struct legacy_history *history, const struct seed_lines_event *event,
 			    char ret_text[LEGACY_HISTORY_SIZE])
 {
 	const struct book_record *record = &event->event->record;
@@ -212,7 +211,7 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 	struct history_ring *ring;
 
 	if (!history)
-		return legacy_lines_event(event, ret_text);
+		return seed_lines_event(event, ret_text);
 	pthread_mutex_lock(&history->lock);
 	ring = history_ring_of(history, key.uid);
 	if (ring && is_wrong)
@@ -222,7 +221,7 @@ size_t legacy_history_event(struct legacy_history *history, const struct legacy_
 	else if (ring && is_buffer && (op == BOOK_OP_FREE || op == BOOK_OP_UNREF))
 		history_free(ring, &text, event, &key);
 	else
-		text.length = legacy_lines_event(event, ret_text);
+		text.length = seed_lines_event(event, ret_text);
 	pthread_mutex_unlock(&history->lock);
 	return text.length;
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "legacy/logs/legacy-lines.h"
+#include "answers/seed-lines.h"
 
 #define LEGACY_HISTORY_USERS 16u      /* each takes up to 11 MB */
 #define LEGACY_HISTORY_BUFFERS 65536u /* of a user; the one that came first goes first */
@@ -22,7 +22,7 @@
 #define LEGACY_HISTORY_SHOWN 5u /* events of a buffer in a line's company, as in the old server */
 
 /* The lines of one event: its own, and those of the buffer's history. */
-#define LEGACY_HISTORY_SIZE (LEGACY_LINES_SIZE * 3)
+#define LEGACY_HISTORY_SIZE (SEED_LINES_SIZE * 3)
 
 struct legacy_history;
 
@@ -38,8 +38,8 @@ struct legacy_history_key {
 struct legacy_history *legacy_history_new(void);
 struct legacy_history *legacy_history_free(struct legacy_history *history);
 
-/* Adds the event and writes its lines. @history may be NULL: then as legacy_lines_event(). */
-size_t legacy_history_event(struct legacy_history *history, const struct legacy_lines_event *event,
+/* Adds the event and writes its lines. @history may be NULL: then as seed_lines_event(). */
+size_t legacy_history_event(struct legacy_history *history, const struct seed_lines_event *event,
 			    char ret_text[LEGACY_HISTORY_SIZE]);
 
 /* The last events of a buffer, below its line in the dump; nothing if none is known. */

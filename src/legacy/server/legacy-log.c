@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/seed-lines.h"
 #include "base/bits.h"
 #include "book/write/writer.h"
 #include "daemon/notify/log-writer.h"
-#include "legacy/logs/legacy-lines.h"
 #include "legacy/server/legacy-history.h"
 #include "legacy/wire/legacy.h"
 #include "model/types.h"
@@ -82,7 +82,7 @@ static void log_put(struct log_stream *stream, const char *text, size_t length)
 static __attribute__((format(printf, 2, 3))) void log_print(struct log_stream *stream,
 							    const char *format, ...)
 {
-	char text[LEGACY_LINES_SIZE];
+	char text[SEED_LINES_SIZE];
 	va_list arguments;
 	int n;
 
@@ -137,13 +137,13 @@ void legacy_log_bad_type(struct legacy_log *log, const struct legacy_message *me
 			  message->pid, message->buffer_type, message->id, message->device);
 }
 
-void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dead)
+void legacy_log_dead(struct legacy_log *log, const struct seed_lines_dead *dead)
 {
-	char text[LEGACY_LINES_SIZE];
+	char text[SEED_LINES_SIZE];
 
 	if (dead->buffers + dead->cbs + dead->kernels == 0)
 		return;
-	log_put(&log->lines, text, legacy_lines_dead(dead, text));
+	log_put(&log->lines, text, seed_lines_dead(dead, text));
 	legacy_log_flush(log);
 }
 
@@ -205,7 +205,7 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer,
 		const struct book_event *event = &shard->ring[n & shard->ring_mask];
 		uint32_t type = book_meta_type(event->record.meta);
 		uint32_t op = event->op_slot & BOOK_OP_MASK;
-		struct legacy_lines_event line = {
+		struct seed_lines_event line = {
 			.event = event,
 			.uid = owner->real_uid,
 			.pid = owner->id.pid,
@@ -220,7 +220,7 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer,
 		else if (op == BOOK_OP_FREE)
 			legacy_log_subtract(log, device, type, event->record.size);
 		total = log_total(log, device, type);
-		if (total && legacy_lines_has_total(event)) {
+		if (total && seed_lines_has_total(event)) {
 			line.total = *total;
 			line.kernel_sort = log_kernel_sort(writer, event->record.shape);
 		}

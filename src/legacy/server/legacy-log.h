@@ -15,7 +15,7 @@ struct legacy_log;
 struct legacy_message;
 struct log_writer;
 struct proc_facts;
-struct legacy_lines_dead;
+struct seed_lines_dead;
 struct writer;
 
 struct legacy_log_config {
@@ -33,7 +33,7 @@ void legacy_log_banner(struct legacy_log *log, const char *path);
 void legacy_log_bad_device(struct legacy_log *log, const struct legacy_message *message);
 void legacy_log_bad_size(struct legacy_log *log, const struct legacy_message *message);
 void legacy_log_bad_type(struct legacy_log *log, const struct legacy_message *message);
-void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dead);
+void legacy_log_dead(struct legacy_log *log, const struct seed_lines_dead *dead);
 
 /* The sequence number of the last event on a device, 0 = none. */
 uint64_t legacy_log_head(const struct writer *writer, uint32_t device);

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/seed-lines.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "legacy/logs/legacy-lines.h"
 #include "legacy/server/legacy-history.h"
 #include "legacy/server/legacy-totals.h"
 #include "model/merge.h"
@@ -171,7 +171,7 @@ static void report_put_row(const struct report *report, const struct report_row 
 static size_t report_put_group(const struct report *report, size_t from, const char *noun)
 {
 	const struct snapshot_buffer *first = report->rows[from].buffer;
-	const char *kind = first->type == TYPES_KERNEL ? legacy_lines_sort(first->kernel_sort)
+	const char *kind = first->type == TYPES_KERNEL ? seed_lines_sort(first->kernel_sort)
 						       : types_name(first->type);
 	uint64_t bytes = 0;
 	size_t to = from;
@@ -181,7 +181,7 @@ static size_t report_put_group(const struct report *report, size_t from, const c
 	       report->rows[to].buffer->kernel_sort == first->kernel_sort)
 		bytes = merge_add(bytes, report->rows[to++].buffer->size);
 	fprintf(report->out, "  📦 %s: %zu %s, %.2f MB total\n", kind, to - from, noun,
-		(double)bytes / LEGACY_LINES_MB);
+		(double)bytes / SEED_LINES_MB);
 	fputs(report_thin, report->out);
 	for (size_t i = from; i < to; i++)
 		report_put_row(report, &report->rows[i]);
@@ -286,13 +286,13 @@ void legacy_report_summary(FILE *out, const struct snapshot *snapshot)
 			if (totals.types[type].buffers)
 				fprintf(out, "  %s: %" PRIu64 " buffers, %.2f MB total\n",
 					types_name(type), totals.types[type].buffers,
-					(double)totals.types[type].bytes / LEGACY_LINES_MB);
+					(double)totals.types[type].bytes / SEED_LINES_MB);
 		}
 		grand.bytes = merge_add(grand.bytes, sum.bytes);
 		grand.buffers = merge_add(grand.buffers, sum.buffers);
 	}
 	fprintf(out, "Grand total: %" PRIu64 " buffers, %.2f MB\n", grand.buffers,
-		(double)grand.bytes / LEGACY_LINES_MB);
+		(double)grand.bytes / SEED_LINES_MB);
 }
 
 void legacy_report_statistics(FILE *out, const struct snapshot *snapshot)

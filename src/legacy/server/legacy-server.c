@@ -374,7 +374,7 @@ bool legacy_server_hears(const struct legacy_server *server, struct process_id p
 	return at;
 }
 
-void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead)
+void legacy_server_dead(struct legacy_server *server, const struct seed_lines_dead *dead)
 {
 	if (server->log)
 		legacy_log_dead(server->log, dead);

@@ -30,7 +30,7 @@ struct log_writer;
 struct registry;
 struct scan_book;
 struct socket_lock_holder;
-struct legacy_lines_dead;
+struct seed_lines_dead;
 struct symbols;
 struct tracked;
 struct worker;
@@ -174,7 +174,7 @@ void legacy_server_report(struct legacy_server *server, enum legacy_report_kind 
  * Prints the old lines for a process of any kind that exited and left buffers; only if events are
  * logged.
  */
-void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead);
+void legacy_server_dead(struct legacy_server *server, const struct seed_lines_dead *dead);
 
 /* A process has ended, and its book is no longer in the list: its events are printed if none was yet. */
 void legacy_server_ended(struct legacy_server *server, struct tracked *tracked);

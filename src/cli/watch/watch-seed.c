@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <ttmem/ttmem.h>
 
-#include "legacy/logs/legacy-lines.h"
+#include "answers/seed-lines.h"
 #include "source/books/scan.h"
 
 /* Total of all processes on the device, as the old server counted. */
@@ -33,20 +33,20 @@ static uint64_t watch_seed_total(const struct watch *watch, uint32_t device, uin
 static void watch_seed_event(const struct watch *watch, const struct follow_event *event)
 {
 	const struct book_record *record = &event->event.record;
-	struct legacy_lines_event line = {
+	struct seed_lines_event line = {
 		.event = &event->event,
 		.pid = event->follow->book->owner.id.pid,
 		.device = event->follow->shards[event->shard].device,
 		.decimal = watch->decimal,
 	};
-	char text[LEGACY_LINES_SIZE];
+	char text[SEED_LINES_SIZE];
 
-	if (legacy_lines_has_total(&event->event)) {
+	if (seed_lines_has_total(&event->event)) {
 		line.total = watch_seed_total(watch, line.device, book_meta_type(record->meta));
 		line.kernel_sort =
 			reader_shape(&event->follow->book->reader, record->shape).kernel_sort;
 	}
-	if (legacy_lines_event(&line, text))
+	if (seed_lines_event(&line, text))
 		fputs(text, stdout);
 }
 
@@ -66,8 +66,8 @@ static void watch_seed_started(const struct watch *watch, const struct follow *f
 
 static void watch_seed_ended(const struct watch *watch, const struct follow *follow)
 {
-	struct legacy_lines_dead dead = {.pid = follow->book->owner.id.pid};
-	char text[LEGACY_LINES_SIZE];
+	struct seed_lines_dead dead = {.pid = follow->book->owner.id.pid};
+	char text[SEED_LINES_SIZE];
 	uint64_t bytes, buffers;
 
 	(void)watch;
@@ -78,7 +78,7 @@ static void watch_seed_ended(const struct watch *watch, const struct follow *fol
 	watch_totals(follow, TTMEM_KERNEL, &dead.kernel_bytes, &dead.kernels);
 	dead.bytes = bytes - dead.cb_bytes - dead.kernel_bytes;
 	dead.buffers = buffers - dead.cbs - dead.kernels;
-	legacy_lines_dead(&dead, text);
+	seed_lines_dead(&dead, text);
 	fputs(text, stdout);
 }
 

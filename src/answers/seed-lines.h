@@ -15,16 +15,16 @@
 #include "book/format/layout.h"
 
 /* Behind the line of a free that is the first half of a size change. */
-#define LEGACY_LINES_RESIZED ", allocated anew with another size"
+#define SEED_LINES_RESIZED ", allocated anew with another size"
 
 /* Longer than any line below. */
-#define LEGACY_LINES_SIZE 512u
+#define SEED_LINES_SIZE 512u
 
-#define LEGACY_LINES_MB (1024.0 * 1024.0)
+#define SEED_LINES_MB (1024.0 * 1024.0)
 
-struct legacy_lines_event {
+struct seed_lines_event {
 	const struct book_event *event;
-	uint32_t uid; /* who made the process's book; in no line, but for legacy-history.h */
+	uint32_t uid; /* who made the process's book; not in the line */
 	uint32_t pid;
 	uint32_t device;
 	uint32_t kernel_sort;
@@ -34,7 +34,7 @@ struct legacy_lines_event {
 };
 
 /* What an exited process left. */
-struct legacy_lines_dead {
+struct seed_lines_dead {
 	uint32_t pid;
 	uint64_t buffers, bytes;
 	uint64_t cbs, cb_bytes;
@@ -42,13 +42,13 @@ struct legacy_lines_dead {
 };
 
 /* The line of an event, with its newline; 0 if it has none. Return: its length. */
-size_t legacy_lines_event(const struct legacy_lines_event *event, char ret_text[LEGACY_LINES_SIZE]);
+size_t seed_lines_event(const struct seed_lines_event *event, char ret_text[SEED_LINES_SIZE]);
 
 /* Whether the line of this event contains a total. */
-bool legacy_lines_has_total(const struct book_event *event);
+bool seed_lines_has_total(const struct book_event *event);
 
 /* The lines for a process that has ended and left something. Return: their length. */
-size_t legacy_lines_dead(const struct legacy_lines_dead *dead, char ret_text[LEGACY_LINES_SIZE]);
+size_t seed_lines_dead(const struct seed_lines_dead *dead, char ret_text[SEED_LINES_SIZE]);
 
 /* "Application", "Fabric", "Dispatch". */
-const char *legacy_lines_sort(uint32_t kernel_sort);
+const char *seed_lines_sort(uint32_t kernel_sort);
