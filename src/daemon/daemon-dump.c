@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "answers/remaining-report.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -42,7 +43,6 @@ static int dump_living(struct daemon *daemon, const struct access_peer *asker, F
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer;
 	const struct snapshot_request everything = {.buffers = true, .namer = &namer.namer};
 	const struct collector_wish wish = {.request = &everything, .asker = asker};
-	struct legacy_history *history = NULL;
 	struct snapshot *snapshot;
 	int r;
 
@@ -50,10 +50,11 @@ static int dump_living(struct daemon *daemon, const struct access_peer *asker, F
 	r = collector_read(daemon->collector, &wish, &snapshot);
 	if (r < 0)
 		return r;
-	/* It is everybody's, so only for those who may see everybody. */
+	/* The history is everybody's, so only for those who may see everybody. */
 	if (daemon->legacy && (!asker || asker->sees_all))
-		history = legacy_server_history(daemon->legacy);
-	r = legacy_report_remaining(out, snapshot, history);
+		r = legacy_report_remaining(out, snapshot, legacy_server_history(daemon->legacy));
+	else
+		r = remaining_report_buffers(out, snapshot, NULL);
 	snapshot_free(snapshot);
 	return r;
 }

@@ -19,7 +19,6 @@
 #include "daemon/registry/collector.h"
 #include "daemon/registry/tracked.h"
 #include "daemon/symbols/symbols-namer.h"
-#include "legacy/server/legacy-report.h"
 #include "model/health.h"
 #include "model/history.h"
 #include "model/query.h"

@@ -27,7 +27,7 @@ BEGIN {
 	folder("book/read", "base book/format kernel/block.h", "book/write book/testing")
 	folder("book/testing", "", "base book/format book/write book/read kernel/block.h")
 	folder("model", "base book/format ttmem/types.def")
-	folder("answers", "base book/format model")
+	folder("answers", "base book/format model", "book/testing")
 	folder("legacy/wire", "base")
 	folder("legacy/logs", "base book/format model answers")
 	folder("symbol", "base model")

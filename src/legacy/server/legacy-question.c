@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers/remaining-report.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -111,7 +112,7 @@ static void question_write(struct legacy_question *question, FILE *out,
 		fputs("📋 DUMP_REMAINING complete.\n", out);
 		break;
 	case QUESTION_KERNELS:
-		question->outcome = legacy_report_kernels(out, snapshot);
+		question->outcome = remaining_report_kernels(out, snapshot);
 		break;
 	case QUESTION_SUMMARY:
 		legacy_report_summary(out, snapshot);

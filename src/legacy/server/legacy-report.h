@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * The old server's reports, from a finished snapshot with buffers: what is left, with names, stacks
- * and ages; loaded kernels; the summary with the grand total that people used to add up by hand;
- * and the periodic statistics. Devices have the numbers that the processes use. Only live processes
- * count.
+ * The old server's reports, from a finished snapshot: what is left, with each buffer's history; the
+ * summary with the grand total that people used to add up by hand; and the periodic statistics.
+ * Devices have the numbers that the processes use. Only live processes count.
  */
 
 #include <stdio.h>
@@ -13,10 +12,9 @@
 struct legacy_history;
 struct snapshot;
 
-/* 0 or -ENOMEM. @history: of the buffers; NULL = none. */
+/* answers/remaining-report.h with a history; NULL = none. 0 or -ENOMEM. */
 int legacy_report_remaining(FILE *out, const struct snapshot *snapshot,
 			    struct legacy_history *history);
-int legacy_report_kernels(FILE *out, const struct snapshot *snapshot);
 
 void legacy_report_summary(FILE *out, const struct snapshot *snapshot);
 void legacy_report_statistics(FILE *out, const struct snapshot *snapshot);
