@@ -23,6 +23,8 @@ struct end {
 	ino_t inode;    /* of the last descriptor */
 	bool is_over;
 	bool frees_itself;
+	uint32_t more; /* packets that it sends as the socket takes them */
+	uint32_t sent;
 };
 
 static void received(void *context, const void *bytes, size_t length, struct fd_pass *fds)
@@ -50,10 +52,23 @@ static void ended(void *context)
 	end->is_over = true;
 }
 
+static void drained(void *context)
+{
+	struct end *end = context;
+
+	while (end->sent < end->more && !packet_channel_waits(end->channel)) {
+		packet_channel_send(end->channel, &end->sent, sizeof(end->sent), NULL, 0);
+		end->sent++;
+	}
+}
+
 static void end_open(struct end *end, struct loop *loop, int fd)
 {
-	const struct packet_channel_config config = {
-		.loop = loop, .context = end, .received = received, .ended = ended};
+	const struct packet_channel_config config = {.loop = loop,
+						     .context = end,
+						     .received = received,
+						     .ended = ended,
+						     .drained = drained};
 
 	*end = (struct end){.loop = loop};
 	assert(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
@@ -111,6 +126,21 @@ UNIT(what_the_socket_does_not_take_is_sent_later_in_order)
 	while (ends[1].count < PACKET_CHANNEL_WAITING)
 		assert(loop_turn(loop, -1) == 0);
 	assert(ends[1].inode != 0 && !ends[0].is_over && !ends[1].is_over);
+	pair_close(ends, loop);
+}
+
+UNIT(whoever_sends_as_the_socket_takes_it_has_no_limit)
+{
+	struct end ends[2];
+	struct loop *loop;
+
+	pair_open(ends, &loop);
+	ends[0].more = 4 * PACKET_CHANNEL_WAITING;
+	drained(&ends[0]);
+	assert(ends[0].sent < ends[0].more && packet_channel_waits(ends[0].channel));
+	while (ends[1].count < ends[0].more)
+		assert(loop_turn(loop, -1) == 0);
+	assert(!ends[0].is_over && !packet_channel_waits(ends[0].channel));
 	pair_close(ends, loop);
 }
 

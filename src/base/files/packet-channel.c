@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -109,6 +108,8 @@ static void channel_send_waiting(struct packet_channel *channel)
 		channel_packet_free(packet);
 	}
 	(void)loop_change(channel->config.loop, &channel->source, EPOLLIN); /* it is there */
+	if (channel->config.drained)
+		channel->config.drained(channel->config.context);
 }
 
 static struct channel_packet *channel_packet_new(const void *bytes, size_t length, const int *fds,
@@ -158,6 +159,11 @@ void packet_channel_send(struct packet_channel *channel, const void *bytes, size
 	*channel->last = packet;
 	channel->last = &packet->next;
 	channel->count++;
+}
+
+bool packet_channel_waits(const struct packet_channel *channel)
+{
+	return channel->is_broken || channel->first;
 }
 
 /* Receives one packet. 0, or a negative errno: -EPIPE at the end, -ECANCELED if the owner freed the channel. */

@@ -7,6 +7,7 @@
  * loses the connection. Lives in the loop's thread.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@ struct packet_channel_config {
 	void (*received)(void *context, const void *bytes, size_t length, struct fd_pass *fds);
 	/* The peer has hung up, or was too slow. Nothing follows; the channel may be freed here. */
 	void (*ended)(void *context);
+	/* Nothing waits any more, see packet_channel_waits(). It must not free the channel. NULL = not needed. */
+	void (*drained)(void *context);
 };
 
 /* Takes the connected socket in any case. 0 or a negative errno. */
@@ -39,3 +42,9 @@ struct packet_channel *packet_channel_free(struct packet_channel *channel);
  */
 void packet_channel_send(struct packet_channel *channel, const void *bytes, size_t length,
 			 const int *fds, size_t fd_count);
+
+/*
+ * Whether the socket takes no more for now. Whoever can make packets later sends them one by one until
+ * then, and goes on when it has drained.
+ */
+bool packet_channel_waits(const struct packet_channel *channel);
