@@ -112,9 +112,12 @@ struct link_state {
 	uint64_t refused_room;
 	uint64_t accept_pauses;
 	uint64_t connections_refused;
-	int32_t status;  /* of its socket: 0 = it listens, or a negative errno */
-	uint32_t holder; /* the process that has the socket instead; 0 = not known */
-	char path[112];  /* of the socket */
+	uint64_t connections_slow;
+	int32_t status;       /* of its socket: 0 = it listens, or a negative errno */
+	uint32_t holder;      /* the process that has the socket instead; 0 = not known */
+	uint32_t holder_user; /* of what is at the path instead, and what that is: */
+	uint32_t holder_kind; /* enum socket_lock_kind */
+	char path[112];       /* of the socket */
 };
 
 _Static_assert(sizeof(struct link_head) == 16, "head size");
@@ -123,7 +126,7 @@ _Static_assert(sizeof(struct link_book) == 32, "book size");
 _Static_assert(sizeof(struct link_offer) == 48, "offer size");
 _Static_assert(sizeof(struct link_sync) == 24, "sync size");
 _Static_assert(sizeof(struct link_process) == 208, "process size");
-_Static_assert(sizeof(struct link_state) == 232, "state size");
+_Static_assert(sizeof(struct link_state) == 248, "state size");
 
 /* Fills the head; @size is that of the whole packet. */
 void link_head_init(struct link_head *head, enum link_kind kind, size_t size);
