@@ -191,6 +191,16 @@ static void link_take_book(struct legacy_link *link, const struct link_process *
 					   NULL, NULL);
 }
 
+static void link_take_lines(const struct legacy_link *link, const char *text, size_t length)
+{
+	char *copy = link->server ? malloc(length) : NULL;
+
+	if (!copy)
+		return;
+	memcpy(copy, text, length);
+	legacy_server_lines_consume(link->server, copy, length);
+}
+
 static void link_received(void *context, const void *bytes, size_t length, struct fd_pass *fds)
 {
 	struct legacy_link *link = context;
@@ -208,9 +218,7 @@ static void link_received(void *context, const void *bytes, size_t length, struc
 		registry_end_book(link->config.registry, (struct book_id){book.device, book.inode});
 		break;
 	case LINK_LINES:
-		if (link->server)
-			legacy_server_lines(link->server, (const char *)bytes + sizeof(book),
-					    length - sizeof(book));
+		link_take_lines(link, (const char *)bytes + sizeof(book), length - sizeof(book));
 		break;
 	case LINK_SYNCED:
 		memcpy(&sync, bytes, sizeof(sync));

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,4 +137,27 @@ UNIT(totals_are_without_what_an_ended_process_held)
 	legacy_testing_close(&world);
 	testing_book_deinit(&ends);
 	testing_book_deinit(&lives);
+}
+
+/* Even where no round comes any more: the last one is made at the end. */
+UNIT(text_comes_after_the_lines_of_what_happened_before)
+{
+	struct legacy_config config = {.fd = -1, .log_events = true};
+	struct legacy_testing_world world;
+	struct testing_book book;
+	char text[512];
+
+	legacy_testing_open(&world, &config);
+	ftest_first_round(&world);
+	testing_book_open(&book);
+	ftest_alloc(&book, 0, 0x1000, 64);
+	ftest_add(&world, &book);
+	legacy_server_lines_consume(world.server, strdup("it has ended\n"), 13);
+	legacy_testing_close(&world);
+	(void)snprintf(text, sizeof(text),
+		       "✓ [PID %d] Allocated 64 bytes of DRAM on device 1 (buffer_id=0x1000)\n"
+		       "it has ended\n",
+		       (int)getpid());
+	assert(legacy_testing_printed(&world, text));
+	testing_book_deinit(&book);
 }

@@ -28,6 +28,7 @@
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
 #include "legacy/server/legacy-history.h"
+#include "legacy/server/legacy-log.h"
 #include "source/books/follow.h"
 
 #define FOLLOW_ROUND_NS UINT64_C(100000000)
@@ -44,8 +45,8 @@ struct follow_entry {
 /* Text that waits for a round. */
 struct follow_text {
 	struct follow_text *next;
+	char *bytes;
 	size_t length;
-	char bytes[];
 };
 
 struct legacy_follow {
@@ -254,8 +255,8 @@ static void follow_put_texts(struct legacy_follow *self)
 		struct follow_text *text = self->texts;
 
 		self->texts = text->next;
-		/* The log writer itself reports what is dropped. */
-		(void)log_writer_put(self->config.log_writer, text->bytes, text->length);
+		legacy_log_pieces(self->config.log_writer, text->bytes, text->length);
+		free(text->bytes);
 		free(text);
 	}
 }
@@ -330,18 +331,16 @@ void legacy_follow_ended(struct legacy_follow *follow, struct tracked *tracked)
 	pthread_mutex_unlock(&follow->ended_lock);
 }
 
-bool legacy_follow_after(struct legacy_follow *follow, const char *text, size_t length)
+int legacy_follow_after_consume(struct legacy_follow *follow, char *text, size_t length)
 {
-	struct follow_text *copy = malloc(sizeof(*copy) + length);
+	struct follow_text *one = malloc(sizeof(*one));
 
-	if (!copy)
-		return false;
-	copy->next = NULL;
-	copy->length = length;
-	memcpy(copy->bytes, text, length);
-	*follow->coming_end = copy;
-	follow->coming_end = &copy->next;
-	return true;
+	if (!one)
+		return -ENOMEM;
+	*one = (struct follow_text){.bytes = text, .length = length};
+	*follow->coming_end = one;
+	follow->coming_end = &one->next;
+	return 0;
 }
 
 void legacy_follow_finish(struct legacy_follow *follow)

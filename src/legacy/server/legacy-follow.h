@@ -37,10 +37,10 @@ int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_fol
 void legacy_follow_ended(struct legacy_follow *follow, struct tracked *tracked);
 
 /*
- * Prints text after everything that has happened so far. In the loop's thread. False: no memory, it was not
- * taken.
+ * Prints text, from malloc(), after everything that has happened so far. In the loop's thread. 0, or -ENOMEM:
+ * it was not taken.
  */
-bool legacy_follow_after(struct legacy_follow *follow, const char *text, size_t length);
+int legacy_follow_after_consume(struct legacy_follow *follow, char *text, size_t length);
 
 /* No more rounds are begun. One that is at work ends with the work; free only after that. */
 void legacy_follow_stop(struct legacy_follow *follow);

@@ -93,6 +93,20 @@ static __attribute__((format(printf, 2, 3))) void log_print(struct log_stream *s
 		log_put(stream, text, bits_min((size_t)n, sizeof(text) - 1));
 }
 
+void legacy_log_pieces(struct log_writer *log_writer, const char *text, size_t length)
+{
+	while (length > 0) {
+		size_t piece = bits_min(length, LOG_ROOM);
+		const char *end = length > piece ? memrchr(text, '\n', piece) : NULL;
+
+		if (end)
+			piece = (size_t)(end - text) + 1;
+		(void)log_writer_put(log_writer, text, piece); /* it reports what it drops */
+		text += piece;
+		length -= piece;
+	}
+}
+
 void legacy_log_banner(struct legacy_log *log, const char *path)
 {
 	log_print(&log->lines, "%s\n",

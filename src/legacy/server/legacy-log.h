@@ -8,6 +8,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct legacy_history;
@@ -34,6 +35,9 @@ void legacy_log_bad_device(struct legacy_log *log, const struct legacy_message *
 void legacy_log_bad_size(struct legacy_log *log, const struct legacy_message *message);
 void legacy_log_bad_type(struct legacy_log *log, const struct legacy_message *message);
 void legacy_log_dead(struct legacy_log *log, const struct seed_lines_dead *dead);
+
+/* Puts a long text out in whole lines, so that a slow reader loses some of them and not all. */
+void legacy_log_pieces(struct log_writer *log_writer, const char *text, size_t length);
 
 /* The sequence number of the last event on a device, 0 = none. */
 uint64_t legacy_log_head(const struct writer *writer, uint32_t device);

@@ -26,8 +26,6 @@
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
 
-#define QUESTION_PIECE 16384u /* of a report, put out at once */
-
 enum question_kind {
 	QUESTION_QUERY = 0,
 	QUESTION_INFO,
@@ -192,24 +190,6 @@ static void batch_run(struct worker_job *job)
 	snapshot_free(snapshot);
 }
 
-/* In whole lines, so that a slow reader loses some of them and not all. */
-static void question_print(struct log_writer *log_writer, const struct legacy_question *question)
-{
-	const char *at = question->result;
-	size_t left = question->length;
-
-	while (left > 0) {
-		size_t piece = bits_min(left, QUESTION_PIECE);
-		const char *end = left > piece ? memrchr(at, '\n', piece) : NULL;
-
-		if (end)
-			piece = (size_t)(end - at) + 1;
-		(void)log_writer_put(log_writer, at, piece); /* it reports what it drops */
-		at += piece;
-		left -= piece;
-	}
-}
-
 /* The log is everybody's: a user who has filled it prints nothing more for a while. */
 static bool question_may_print(const struct legacy_server *server,
 			       const struct legacy_question *question, size_t length)
@@ -226,7 +206,8 @@ static void question_done(struct legacy_server *server, struct legacy_question *
 
 	if (question->outcome == 0 && question->kind >= QUESTION_REMAINING) {
 		if (question_may_print(server, question, question->length))
-			question_print(server->config.log_writer, question);
+			legacy_server_lines_consume(server, cleanup_steal(question->result),
+						    question->length);
 	} else if (question->outcome == 0) {
 		bytes = (uint8_t *)cleanup_steal(question->result);
 	}

@@ -356,12 +356,13 @@ void legacy_server_each(struct legacy_server *server,
 	}
 }
 
-void legacy_server_lines(struct legacy_server *server, const char *text, size_t length)
+void legacy_server_lines_consume(struct legacy_server *server, char *text, size_t length)
 {
 	legacy_log_flush(server->log);
-	if (!server->follow || !legacy_follow_after(server->follow, text, length))
-		(void)log_writer_put(server->config.log_writer, text,
-				     length); /* it reports what it drops */
+	if (server->follow && legacy_follow_after_consume(server->follow, text, length) == 0)
+		return;
+	legacy_log_pieces(server->config.log_writer, text, length);
+	free(text);
 }
 
 bool legacy_server_hears(const struct legacy_server *server, struct process_id process)

@@ -164,8 +164,8 @@ void legacy_server_each(struct legacy_server *server,
 				     struct book_id old),
 			void *context);
 
-/* Text for the log about a process that has ended: printed after all of its own lines. */
-void legacy_server_lines(struct legacy_server *server, const char *text, size_t length);
+/* Text for the log, from malloc(): printed after the lines of everything that has happened so far. */
+void legacy_server_lines_consume(struct legacy_server *server, char *text, size_t length);
 
 /* Queues a report for the log writer. */
 void legacy_server_report(struct legacy_server *server, enum legacy_report_kind kind);

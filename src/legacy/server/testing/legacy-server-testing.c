@@ -130,6 +130,7 @@ void legacy_testing_close(struct legacy_testing_world *world)
 {
 	legacy_server_stop(world->server);
 	worker_free(world->work);
+	legacy_server_finish(world->server);
 	collector_free(world->collector);
 	registry_free(world->registry);
 	legacy_server_free(world->server);
