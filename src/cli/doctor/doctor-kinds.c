@@ -105,6 +105,13 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				    "no process that you may see has a book",
 				    "set TTMEM=1 where the program starts; try \"ttmem demo\" to "
 				    "see how it should look"},
+	[DOCTOR_NOTHING_REPORTED] =
+		{"nothing-reported", DOCTOR_WARNING,
+		 "it stays at 0 B whatever it allocates. Tracking is on, and asking is_enabled() "
+		 "or "
+		 "ttmem_enabled() is enough for a book, but only reported buffers count",
+		 "see that the allocator calls report_allocation() or ttmem_alloc(): "
+		 "docs/integrate.md; for an unchanged tt-metal: \"ttmem run --metal -- COMMAND\""},
 	[DOCTOR_TOTAL_SMALL] =
 		{"total-small", DOCTOR_WARNING,
 		 "a device is in use, but all buffers together are under 1 MiB; a small workload "

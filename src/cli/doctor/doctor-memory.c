@@ -30,18 +30,21 @@ struct doctor_sums {
 	bool declares;
 	bool peak_is_known;
 	bool is_confirmed; /* tt-metal's own region has the same figures */
+	bool has_reported; /* a buffer, ever; or tt-metal's region does */
 };
 
 static void doctor_sum(const struct snapshot_process *process, struct doctor_sums *ret_sums)
 {
 	struct doctor_sums sums = {.peak_is_known = true,
 				   .is_confirmed = process->part_count > 0,
-				   .unknown_frees = process->stray_frees};
+				   .unknown_frees = process->stray_frees,
+				   .has_reported = process->stray_frees > 0};
 
 	for (size_t i = 0; i < process->part_count; i++) {
 		const struct snapshot_part *part = &process->parts[i];
 
 		sums.is_confirmed &= part->claimed && !part->differs;
+		sums.has_reported |= part->claimed;
 		sums.declares |= part->facts.declared;
 		sums.device_open |= part->facts.declared && !part->facts.closed_ns;
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -49,6 +52,8 @@ static void doctor_sum(const struct snapshot_process *process, struct doctor_sum
 
 			sums.used = merge_add(sums.used, memory->used);
 			sums.peak = merge_add(sums.peak, memory->peak);
+			sums.has_reported |=
+				memory->allocs | memory->unknown_frees | memory->hooked;
 			sums.peak_is_known &= !memory->peak_is_unknown;
 			sums.unknown_frees = merge_add(sums.unknown_frees, memory->unknown_frees);
 			if (type == TTMEM_DRAM)
@@ -86,6 +91,15 @@ static bool doctor_is_right(const struct doctor *doctor, const struct snapshot_p
 				      inside.has_metal_front && inside.has_metal);
 }
 
+/* Of a process that declares its device, total-small says it; metal-untracked knows more. */
+static bool doctor_is_silent(const struct doctor *doctor, const struct snapshot_process *process,
+			     const struct doctor_sums *sums)
+{
+	return process->exact && !sums->has_reported && strcmp(process->source, "tt-metal") != 0 &&
+	       doctor_count_nodes(doctor->snapshot, process) > 0 &&
+	       !doctor_has_told(doctor, DOCTOR_METAL_UNTRACKED, process->id.pid);
+}
+
 static void doctor_judge(struct doctor *doctor, const struct snapshot_process *process)
 {
 	char used[TEXT_NUMBER_SIZE], peak[TEXT_NUMBER_SIZE], comm[TEXT_ESCAPE_SIZE(64)];
@@ -118,6 +132,9 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->id.pid, process->user_id,
 			    "%s holds %s in all%s", comm, used,
 			    sums.peak_is_known ? ", and never held 1 MiB" : "");
+	else if (doctor_is_silent(doctor, process, &sums))
+		doctor_tell(doctor, DOCTOR_NOTHING_REPORTED, process->id.pid, process->user_id,
+			    "%s has a device open and a book, and never reported a buffer", comm);
 	/* A region of tt-metal reports present use, not past use. */
 	if (sums.dram > 0 && sums.on_chip == 0 && strcmp(process->source, "tt-metal") != 0)
 		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->id.pid, process->user_id,

@@ -348,6 +348,16 @@ static void doctor_cleanup_listing(DIR **listing)
 		closedir(*listing);
 }
 
+/* Whether the figures of any process are known. What exited ones have left keeps them listed. */
+static bool doctor_has_figures(const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		if (snapshot->processes[i].alive && !snapshot->processes[i].untracked)
+			return true;
+	}
+	return false;
+}
+
 int doctor_look_at_processes(struct doctor *doctor)
 {
 	CLEANUP(doctor_cleanup_listing) DIR *listing = NULL;
@@ -366,7 +376,7 @@ int doctor_look_at_processes(struct doctor *doctor)
 		return -errno;
 	while ((pid = proc_next(listing)))
 		doctor_examine(doctor, pid);
-	if (doctor->tracked == 0 && doctor->snapshot->process_count == 0)
+	if (doctor->tracked == 0 && !doctor_has_figures(doctor->snapshot))
 		doctor_tell(doctor, DOCTOR_NOTHING_TRACKED, 0, 0,
 			    "%" PRIu32 " process%s can be looked at, none is tracked",
 			    doctor->looked_at, doctor->looked_at == 1 ? "" : "es");

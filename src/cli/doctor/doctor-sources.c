@@ -64,9 +64,7 @@ static void doctor_tell_difference(struct doctor *doctor, const struct snapshot_
 	}
 }
 
-/* The driver's nodes that a process has open. */
-static size_t doctor_count_nodes(const struct snapshot *snapshot,
-				 const struct snapshot_process *process)
+size_t doctor_count_nodes(const struct snapshot *snapshot, const struct snapshot_process *process)
 {
 	size_t count = 0;
 

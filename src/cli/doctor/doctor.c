@@ -59,6 +59,15 @@ void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, 
 		(struct doctor_finding){.kind = kind, .pid = pid, .user_id = user_id, .what = what};
 }
 
+bool doctor_has_told(const struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid)
+{
+	for (size_t i = 0; i < doctor->count; i++) {
+		if (doctor->findings[i].kind == kind && doctor->findings[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
 void doctor_advise(struct doctor *doctor, const char *fix)
 {
 	if (doctor->count > 0 && !doctor->lost)

@@ -18,6 +18,7 @@
 struct document;
 struct session;
 struct snapshot;
+struct snapshot_process;
 
 enum doctor_level {
 	DOCTOR_INFO = 0, /* good to know; does not count in the exit code */
@@ -48,6 +49,7 @@ enum doctor_kind_id {
 	DOCTOR_STACKS_UNSENT,
 	DOCTOR_PROCESS_UNREADABLE,
 	DOCTOR_NOTHING_TRACKED,
+	DOCTOR_NOTHING_REPORTED,
 	DOCTOR_TOTAL_SMALL,
 	DOCTOR_DRAM_ONLY,
 	DOCTOR_PEAK_PAST,
@@ -142,6 +144,11 @@ void doctor_look_at_memory(struct doctor *doctor);
 int doctor_look_at_daemon(struct doctor *doctor);
 void doctor_look_at_machine(struct doctor *doctor);
 void doctor_look_at_sources(struct doctor *doctor);
+
+bool doctor_has_told(const struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid);
+
+/* The driver's nodes that a process has open. */
+size_t doctor_count_nodes(const struct snapshot *snapshot, const struct snapshot_process *process);
 
 /* What to do about it. */
 const char *doctor_advice(const struct doctor_finding *finding);

@@ -12,8 +12,21 @@ import pytest
 from common import AS_NOBODY, LIMIT, NOBODY, become
 import machines
 from machines import Machine, Region
-from test_doctor import HEALTHY, examine, found
+from test_doctor import HEALTHY, adopt, examine, found
 from world import wait_for
+
+
+SILENT = """
+#include <stdio.h>
+#include <ttmem/ttmem.h>
+
+int main(void)
+{
+	printf("%d\\n", ttmem_enabled());
+	fflush(stdout);
+	return getchar() == 'x';
+}
+"""
 
 
 class Asker:
@@ -221,8 +234,12 @@ SOURCES = {"driver-none", "device-untracked", "region-stale", "region-differs", 
            "stale-after-reset"}  # fmt: skip
 
 
-def on_machine(world, machine):
+def move(world, machine):
     world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys), TTMEM_DEV_ROOT=str(machine.dev))
+
+
+def on_machine(world, machine):
+    move(world, machine)
     return SOURCES & set(found(world))
 
 
@@ -232,9 +249,7 @@ def test_healthy_sources_have_no_findings(world, tmp_path):
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
     machine.attach(player, 0x4D)
     machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
-    opened = world.root / "driver/tenstorrent/0/pids"
-    opened.parent.mkdir(parents=True)
-    opened.write_text(f"{player.pid}\n")
+    opened(world, player)
     assert on_machine(world, machine) == set()
 
 
@@ -245,10 +260,61 @@ def test_driver_none(world, tmp_path):
 def test_device_untracked(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     machine.card(0, "n150", "wormhole_b0", chip=0x4D)
-    opened = world.root / "driver/tenstorrent/0/pids"
-    opened.parent.mkdir(parents=True)
-    opened.write_text(f"{world.player(TTMEM='0', opened=[machine.node(0)]).pid}\n")
+    opened(world, world.player(TTMEM="0", opened=[machine.node(0)]))
     assert on_machine(world, machine) == {"device-untracked"}
+
+
+def opened(world, *processes):
+    """The driver lists them as openers of the first card."""
+    path = world.root / "driver/tenstorrent/0/pids"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{process.pid}\n" for process in processes))
+
+
+def test_nothing_reported(world, tmp_path, compile_c):
+    """Why KB instead of MB: it asked whether tracking is on, and reported nothing."""
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "n150", "wormhole_b0")
+    move(world, machine)
+    silent = [
+        adopt(world, [compile_c(SILENT)], env={**world.env, "TTMEM": "1"}, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    assert [process.stdout.readline() for process in silent] == [b"1\n"] * 2
+    # A buffer, whether it is still there or not, shows that the program reports; so does one of a dry run.
+    others = [
+        world.player("alloc 0 DRAM 0x1000 4096", "free 0 DRAM 0x1000"),
+        world.player("hooked 0 DRAM 4096"),
+        world.player("free 0 DRAM 0x1000"),
+        world.player("device 0 0 wormhole_b0 n150 0 1024 1024"),  # which has total-small
+    ]
+    opened(world, silent[0], *others)  # the other one has no device, so there is nothing to report
+    ids = found(world)
+    assert ids["nothing-reported"] == [silent[0].pid] and ids["total-small"] == [others[3].pid]
+    what, = [f["what"] for f in examine(world)["findings"] if f["id"] == "nothing-reported"]
+    assert what.endswith("has a device open and a book, and never reported a buffer")
+    assert found(world, "--pid", silent[0].pid)["nothing-reported"] == [silent[0].pid]
+    assert "nothing-reported" not in found(world, "--pid", silent[1].pid)
+    # Where tt-metal's own region says how much it is, its figures count.
+    player = world.player("mark start")
+    opened(world, player)
+    assert found(world)["nothing-reported"] == [player.pid]
+    machine.attach(player, 0x4D)
+    machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=64 << 20))
+    assert "nothing-reported" not in found(world)
+
+
+def test_nothing_tracked_whatever_is_left_or_only_open(world, tmp_path):
+    """Neither a row of an exited process in a region of tt-metal nor a process that only opens a device counts."""
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "n150", "wormhole_b0", chip=0x4D)
+    move(world, machine)
+    machine.region(Region(4, 0x4D, 0).process(999999, "python", DRAM=65536))
+    assert {"nothing-tracked", "region-stale"} <= set(found(world))
+    opened(world, world.player(TTMEM="0"))
+    assert {"nothing-tracked", "device-untracked"} <= set(found(world))
+    world.player("alloc 0 DRAM 0x1000 4096")
+    assert "nothing-tracked" not in found(world)
 
 
 def test_device_unmatched(world, tmp_path):
