@@ -3,12 +3,13 @@
 """The old debugging script: makes three buffers in L1 that the server must show, then "ttmem selftest".
 
 The buffers are reported to the server in its own protocol, as the old script's were, so its lines can be compared
-with those that are printed here. The tests that follow need no server.
+with those that are printed here. The tests that follow need no server. For Python 3.6 and later.
 """
 
 import argparse
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -17,13 +18,14 @@ import time
 
 ALLOC, FREE, L1 = 1, 2, 1
 BUFFERS = ((0x1A0000, 512 << 10), (0x1B0000, 2 << 20), (0x1C0000, 8 << 20))
-TTMEM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "ttmem")
+BESIDE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "ttmem")
+TTMEM = BESIDE if os.path.isfile(BESIDE) else shutil.which("ttmem")
 PAGE = "What replaces each old tool: share/doc/ttmem/from-the-old-tools.md"
 
 
 def message(kind, address, size=0):
     """72 bytes: the first version, which every server understands."""
-    now = time.time_ns() if kind == ALLOC else 0
+    now = int(time.time() * 1e9) if kind == ALLOC else 0
     head = struct.pack("<B3xiQB3xiQQ", kind, 0, size, L1, os.getpid(), address, now)
     return head.ljust(72, b"\0")
 
@@ -69,6 +71,9 @@ def try_server(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=PAGE)
     parser.parse_args()
+    if not TTMEM:
+        print(f"{parser.prog}: cannot find the command ttmem beside this file or on PATH: install the package ttmem", file=sys.stderr)
+        return 127
     seen = try_server(os.environ.get("TT_ALLOC_SERVER_SOCKET") or "/tmp/tt_allocation_server.sock")
     sys.stdout.flush()
     code = subprocess.run([TTMEM, "selftest"], check=False).returncode

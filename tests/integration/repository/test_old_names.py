@@ -52,6 +52,26 @@ def test_help_of_an_old_name_leads_to_the_page(path, build, tmp_path):
         assert f"share/doc/ttmem/{PAGE.name}" in shown and "usage: " in shown
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "data" / "bin").iterdir()), ids=lambda path: path.name)
+def test_a_copy_of_an_old_name_finds_the_command(path, build, tmp_path):
+    """S2 and S3 call them from the folder of an example: what was copied there has no ttmem beside it."""
+    copy, ours = tmp_path / path.name, tmp_path / "ours"
+    copy.write_bytes(path.read_bytes())
+    copy.chmod(0o755)
+    (tmp_path / "ttmem").mkdir()  # a folder, such as the Python package, is no command
+    ours.mkdir()
+    (ours / "ttmem").write_text('#!/bin/sh\necho "ttmem $*"\n')
+    (ours / "ttmem").chmod(0o755)
+    env = {"PATH": f"{ours}:/usr/bin:/bin", "TT_ALLOC_SERVER_SOCKET": str(tmp_path / "nobody")}
+    called = run(copy, env=env).splitlines()[-1]
+    assert called.split()[:2] in (["ttmem", word] for word in ("smi", "dump", "selftest"))
+    lost = subprocess.run([copy], env={**env, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
+    assert (lost.returncode, lost.stdout) == (127, "")
+    assert lost.stderr == (
+        f"{path.name}: cannot find the command ttmem beside this file or on PATH: install the package ttmem\n"
+    )
+
+
 @pytest.mark.parametrize("module", ["allocation_client", "query_stats"])
 def test_help_of_an_old_module_leads_to_the_page(module, build, clean_env):
     if not (build / "python" / "ttmem" / "_ttmem.abi3.so").exists():
