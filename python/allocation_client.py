@@ -5,6 +5,9 @@ Buffers go into the process's book instead of a socket, so nothing is lost and n
 The server (ttmemd) answers queries for all processes; without one, the answer is this process's own
 figures. "machine_wide" in the answer says which.
 
+Where the package ttmem cannot be loaded, as in Python 3.6 to 3.8, this file is enough: buffers are then
+messages to the server, as they always were, and without a server RuntimeError is raised.
+
 The old client needed no setting. So importing this turns tracking on, for this process and the
 children it starts, unless TTMEM or TT_ALLOC_TRACKING_ENABLED is already set.
 """
@@ -12,17 +15,19 @@ children it starts, unless TTMEM or TT_ALLOC_TRACKING_ENABLED is already set.
 import argparse
 import itertools
 import os
+import socket
+import struct
+import sys
 import threading
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from enum import IntEnum
 from operator import index
-from typing import Any, Dict, Optional, Tuple, Union
+from types import FrameType
+from typing import Any, Deque, Dict, Optional, Set, Tuple, Union
 
 if "TTMEM" not in os.environ and "TT_ALLOC_TRACKING_ENABLED" not in os.environ:
     os.environ["TT_ALLOC_TRACKING_ENABLED"] = "1"
-
-import ttmem
-from ttmem import _server
 
 __all__ = ["AllocationClient", "BufferType", "MessageType", "demo", "format_bytes"]
 
@@ -52,6 +57,227 @@ class BufferType(IntEnum):
 _PAGE = "What replaces each old tool: share/doc/ttmem/from-the-old-tools.md"
 _ARCHITECTURES = ("Invalid", "Grayskull", "Wormhole_B0", "Blackhole", "Quasar")
 
+_DEFAULT_PATH = "/tmp/tt_allocation_server.sock"
+
+_PROPERTIES = (
+    "total_dram_size",
+    "total_l1_size",
+    "arch_type",
+    "num_dram_channels",
+    "dram_size_per_channel",
+    "l1_size_per_core",
+    "is_available",
+    "num_devices",
+)
+
+_PATIENCE = 0.9  # seconds, for an answer
+_STUCK = 10.0  # seconds; a server that does not read for so long is given up
+
+# docs/old-clients.md: the header, four counters; one of the longer messages adds the device's properties, the
+# other one a name and a stack.
+_HEAD = struct.Struct("<B3xiQB3xiQQ")
+_COUNTERS = struct.Struct("<4Q")
+_FACTS = struct.Struct("<2Q6I")
+_SHORT = _HEAD.size + _COUNTERS.size
+_LONG = _SHORT + _FACTS.size
+_TEXTS = struct.Struct("<64s512s")
+assert (_SHORT, _LONG, _SHORT + _TEXTS.size) == (72, 112, 648)
+
+_COUNTED = ("dram_allocated", "l1_allocated", "l1_small_allocated", "trace_allocated")
+
+
+def _path(path: Optional[str]) -> Optional[str]:
+    chosen = path or os.environ.get("TT_ALLOC_SERVER_SOCKET") or _DEFAULT_PATH
+    return None if chosen == "none" else chosen
+
+
+def _answer_of(peer: socket.socket, expected: int, size: int, patience: float) -> Optional[bytes]:
+    deadline = time.monotonic() + patience
+    answer = b""
+    try:
+        while len(answer) < size:
+            peer.settimeout(max(deadline - time.monotonic(), 1e-6))
+            part = peer.recv(size - len(answer))
+            if not part:
+                return None
+            answer += part
+    except OSError:
+        return None
+    return answer if answer[0] == expected else None
+
+
+def _connect(path: Optional[str] = None) -> Optional[socket.socket]:
+    """A connection that does not block; None if there is no server."""
+    place = _path(path)
+    if place is None:
+        return None
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # If the backlog is full, the server is too busy to wait for.
+        peer.setblocking(False)
+        peer.connect(place)
+    except (OSError, ValueError):  # no server, or an invalid path
+        peer.close()
+        return None
+    return peer
+
+
+def _ask(path: Optional[str], kind: int, expected: int, device: int, size: int) -> Optional[bytes]:
+    """One query on a connection of its own, so that an answer cannot belong to another query."""
+    connected = _connect(path)
+    if connected is None:
+        return None
+    with connected as peer:
+        try:
+            peer.sendall(_HEAD.pack(kind, device, 0, 0, 0, 0, 0).ljust(size, b"\0"))
+        except OSError:
+            return None
+        return _answer_of(peer, expected, size, _PATIENCE)
+
+
+def _server_usage(device: int, path: Optional[str] = None) -> Optional[Dict[str, int]]:
+    """Bytes per type on a device, of all processes."""
+    answer = _ask(path, MessageType.QUERY, MessageType.RESPONSE, device, _SHORT)
+    if answer is None:
+        return None
+    return dict(zip(_COUNTED, _COUNTERS.unpack_from(answer, _HEAD.size)))
+
+
+def _server_info(device: int, path: Optional[str] = None) -> Optional[Dict[str, int]]:
+    """The properties of a device; for device -1, the number of devices."""
+    answer = _ask(path, MessageType.DEVICE_INFO_QUERY, MessageType.DEVICE_INFO_RESPONSE, device, _LONG)
+    if answer is None:
+        return None
+    return dict(zip(_PROPERTIES, _FACTS.unpack_from(answer, _SHORT)))
+
+
+def _no_server(path: Optional[str]) -> str:
+    place = _path(path)
+    return f"no allocation server answers at {place}" if place else "TT_ALLOC_SERVER_SOCKET=none: there is no server"
+
+
+def _check_device(device: int) -> None:
+    if not 0 <= index(device) <= 1023:
+        raise ValueError(f"device must be 0 to 1023, not {device}")
+
+
+_warned: Set[str] = set()
+
+
+def _warn(text: str) -> None:
+    """Each text once, so that a loop of queries does not fill the screen."""
+    if text not in _warned:
+        _warned.add(text)
+        print(f"allocation_client: {text}", file=sys.stderr, flush=True)
+
+
+def _trace(frame: Optional[FrameType], room: int) -> str:
+    """file:line:function, the innermost last; as many of the innermost as have room."""
+    parts: Deque[str] = deque()
+    while frame is not None:
+        code = frame.f_code
+        part = f"{os.path.basename(code.co_filename)}:{frame.f_lineno}:{code.co_name}"
+        room -= len(part.encode("utf-8", "replace")) + len(" -> ")
+        if room < -len(" -> "):
+            break
+        parts.appendleft(part)
+        frame = frame.f_back
+    return " -> ".join(parts)
+
+
+def _text(text: str, size: int) -> bytes:
+    """A NUL is at its end, and no character is cut."""
+    return text.encode("utf-8", "replace")[: size - 1].decode("utf-8", "ignore").encode()
+
+
+class _Messages:
+    """What is used of the package, by messages to the server. Called with _lock held."""
+
+    def __init__(self, reason: ImportError) -> None:
+        self.reason = reason
+        self.path: Optional[str] = None
+        self.peer: Optional[socket.socket] = None
+        self.pid = 0  # whose connection it is: a forked child has one of its own
+        self.queue: Deque[bytes] = deque()
+        self.is_sending = False
+
+    def open(self, path: Optional[str]) -> None:
+        """The first client that finds a server chooses it for the process."""
+        asked = os.environ.get("TTMEM"), os.environ.get("TT_ALLOC_TRACKING_ENABLED")
+        if asked[0] == "0" or "1" not in asked or (self.peer is not None and self.pid == os.getpid()):
+            return
+        self.path = path
+        self.reopen()
+        if self.peer is None:
+            raise RuntimeError(f"{_no_server(path)}; one is needed without the package ttmem ({self.reason})")
+
+    def reopen(self) -> None:
+        self.leave()
+        self.queue.clear()
+        self.is_sending = False
+        self.pid = os.getpid()
+        self.peer = _connect(self.path)
+        if self.peer is not None:
+            self.peer.settimeout(_STUCK)
+
+    def leave(self) -> None:
+        if self.peer is not None:
+            self.peer.close()
+        self.peer = None
+
+    def lose(self) -> None:
+        self.leave()
+        _warn("the allocation server is gone: buffers are no longer reported")
+
+    def send(self, kind: int, device: int, size: int, of: int, address: int, name: str = "", trace: str = "") -> None:
+        if self.pid and self.pid != os.getpid():
+            self.reopen()
+        if self.peer is None:
+            return
+        now = int(time.time() * 1e9) if kind == MessageType.ALLOC else 0
+        head = _HEAD.pack(kind, device, size, of, self.pid, address, now)
+        self.queue.append(head + bytes(_COUNTERS.size) + _TEXTS.pack(_text(name, 64), _text(trace, 512)))
+        if self.is_sending:
+            return  # in a finaliser or a signal handler within the loop below
+        self.is_sending = True
+        try:
+            while self.queue and self.peer is not None:
+                self.peer.sendall(self.queue.popleft())
+        except OSError:
+            self.lose()
+        finally:
+            self.is_sending = False
+
+    def alloc(self, device: int, kind: int, address: int, size: int, name: Optional[str] = None) -> None:
+        _check_device(device)
+        if not 1 <= size < 1 << 40:
+            raise ValueError(f"size must be 1 to {(1 << 40) - 1}, not {size}")
+        trace = _trace(sys._getframe(1), 511)
+        self.send(MessageType.ALLOC, device, size, kind, address, name or "", trace)
+
+    def free(self, device: int, address: int, kind: int = 0) -> None:
+        self.send(MessageType.FREE, device, 0, kind, address)
+
+    def usage(self, device: int) -> Optional[Dict[str, int]]:
+        """Asked on the connection of the reports: so the answer has all that was reported before."""
+        if self.peer is None or self.is_sending or self.pid != os.getpid():
+            return None
+        self.send(MessageType.QUERY, device, 0, 0, 0)
+        answer = _answer_of(self.peer, MessageType.RESPONSE, _SHORT + _TEXTS.size, _STUCK)
+        if answer is None:
+            self.lose()
+            return None
+        self.peer.settimeout(_STUCK)
+        return dict(zip(_COUNTED, _COUNTERS.unpack_from(answer, _HEAD.size)))
+
+
+_messages: Optional[_Messages] = None
+try:
+    from ttmem import alloc, free, memory_allocated, memory_stats
+except ImportError as _reason:
+    _messages = _Messages(_reason)
+    alloc, free = _messages.alloc, _messages.free  # type: ignore
+
 # Ids take the place of addresses in the book. The highest bit separates them from real ones, the pid
 # separates those of two processes, and 41 bits of count last for 25 days of continuous allocation.
 _COUNT_BITS = 41
@@ -68,12 +294,15 @@ _freed: "OrderedDict[int, _Place]" = OrderedDict()
 
 
 def _after_fork() -> None:
-    """Another thread of the parent may have held the lock."""
+    """Another thread of the parent may have held the lock. The connection stays the parent's."""
     global _lock
     _lock = threading.RLock()
+    if _messages is not None:
+        _messages.leave()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # since 3.7
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _buffer_type(value: Union[int, str]) -> BufferType:
@@ -91,36 +320,48 @@ def _address(buffer_id: int) -> int:
     return 1 << 63 | os.getpid() << _COUNT_BITS | buffer_id
 
 
-def _usage(device_id: int, socket_path: Optional[str]) -> Dict[str, int]:
-    own = {
-        "dram_allocated": ttmem.memory_allocated(device_id, ttmem.DRAM),
-        "l1_allocated": ttmem.memory_allocated(device_id, ttmem.L1),
-        "l1_small_allocated": ttmem.memory_allocated(device_id, ttmem.L1_SMALL),
-        "trace_allocated": ttmem.memory_allocated(device_id, ttmem.TRACE),
-    }
-    answer = _server.usage(device_id, socket_path)
-    return {
-        "device_id": index(device_id),
-        **(own if answer is None else answer),
-        "machine_wide": answer is not None,
-    }
+def _alone(path: Optional[str]) -> None:
+    """No server has answered. Without the package that is an error, as it always was."""
+    if _messages is not None:
+        raise RuntimeError(_no_server(path))
+    if _path(path) is not None:
+        _warn(f"{_no_server(path)}: figures are those of this process alone")
+
+
+def _usage(device_id: int, path: Optional[str]) -> Dict[str, int]:
+    _check_device(device_id)
+    with _lock:
+        answer = _messages.usage(device_id) if _messages is not None else None
+    if answer is None:
+        answer = _server_usage(device_id, path)
+    is_whole = answer is not None
+    if answer is None:
+        _alone(path)
+        kinds = (BufferType.DRAM, BufferType.L1, BufferType.L1_SMALL, BufferType.TRACE)
+        answer = dict(zip(_COUNTED, (memory_allocated(device_id, kind) for kind in kinds)))
+    return {"device_id": index(device_id), **answer, "machine_wide": is_whole}
 
 
 class AllocationClient:
     """All clients of a process share one set of ids, which count from 1."""
 
-    SOCKET_PATH = _server.DEFAULT_PATH
+    SOCKET_PATH = _DEFAULT_PATH
     MESSAGE_FORMAT = "=BxxxiQBxxxiQQQQQQQQIIIIII"
 
     def __init__(self, socket_path: Optional[str] = None) -> None:
         """socket_path: the server's socket; otherwise TT_ALLOC_SERVER_SOCKET or SOCKET_PATH.
 
-        With a server it says so, as it always did. It used to raise RuntimeError without one.
+        With a server it says so, as it always did. RuntimeError without one is raised only where the package
+        ttmem cannot be loaded.
         """
         self.socket_path = socket_path
         self.process_id = os.getpid()
         # For messages of the caller's own, such as DUMP_REMAINING. None: there is no server.
-        self.sock = _server.connect(self._path())
+        self.sock: Optional[socket.socket] = None
+        if _messages is not None:
+            with _lock:
+                _messages.open(self._path())
+        self.sock = _connect(self._path())
         if self.sock is not None:
             self.sock.setblocking(True)
             print("✓ Connected to allocation server", flush=True)
@@ -132,8 +373,13 @@ class AllocationClient:
 
     def _path(self) -> Optional[str]:
         """A script may have set SOCKET_PATH to another place."""
-        moved = self.SOCKET_PATH if self.SOCKET_PATH != _server.DEFAULT_PATH else None
+        moved = self.SOCKET_PATH if self.SOCKET_PATH != _DEFAULT_PATH else None
         return self.socket_path or moved
+
+    @staticmethod
+    def _get_stack_trace() -> str:
+        """The caller's stack, "model.py:123:forward -> attn.py:456:compute", the innermost last."""
+        return _trace(sys._getframe(1), 511)
 
     @property
     def next_buffer_id(self) -> int:
@@ -157,7 +403,7 @@ class AllocationClient:
             place: _Place = None
             if length != 0:
                 place = (index(device_id), kind, _address(buffer_id))
-                ttmem.alloc(place[0], kind, place[2], length, buffer_name)
+                alloc(place[0], kind, place[2], length, buffer_name)
             _live[buffer_id] = place
         return buffer_id
 
@@ -172,13 +418,13 @@ class AllocationClient:
             if number in _live:
                 _freed[number] = _live.pop(number)
             elif number not in _freed:
-                ttmem.free(0, _address(number))
+                free(0, _address(number))
                 return
             place = _freed[number]
             while len(_freed) > _FREED_MAX:
                 _freed.popitem(last=False)
             if place is not None:
-                ttmem.free(place[0], place[2], place[1])
+                free(place[0], place[2], place[1])
 
     def query_device(self, device_id: int) -> Dict[str, int]:
         """Bytes in use: dram_allocated, l1_allocated, l1_small_allocated, trace_allocated."""
@@ -192,9 +438,11 @@ class AllocationClient:
         is_available, num_devices.
         """
         if index(device_id) != -1:
-            ttmem.memory_allocated(device_id)  # raises if the number is wrong
-        answer = _server.info(device_id, self._path())
-        facts = answer or dict.fromkeys(_server.FACTS, 0)
+            _check_device(device_id)
+        answer = _server_info(device_id, self._path())
+        if answer is None:
+            _alone(self._path())
+        facts = answer or dict.fromkeys(_PROPERTIES, 0)
         arch = facts["arch_type"]
         return {
             "device_id": index(device_id),
@@ -207,10 +455,11 @@ class AllocationClient:
 
     def get_num_devices(self) -> int:
         """The number of devices; without a server, up to the highest one used by this process."""
-        answer = _server.info(-1, self._path())
+        answer = _server_info(-1, self._path())
         if answer is not None:
             return answer["num_devices"]
-        used = [number for number in range(1024) if ttmem.memory_stats(number).allocs]
+        _alone(self._path())
+        used = [number for number in range(1024) if memory_stats(number).allocs]
         return max(used) + 1 if used else 0
 
 
@@ -246,4 +495,7 @@ def demo() -> None:
 
 if __name__ == "__main__":
     argparse.ArgumentParser("python3 -m allocation_client", description=demo.__doc__, epilog=_PAGE).parse_args()
-    demo()
+    try:
+        demo()
+    except RuntimeError as _error:
+        sys.exit(f"allocation_client: {_error}")

@@ -4,7 +4,7 @@
 import argparse
 from typing import Dict, Optional
 
-from allocation_client import _PAGE, _usage, format_bytes
+from allocation_client import _COUNTED, _PAGE, _no_server, _server_usage, _usage, format_bytes
 
 __all__ = ["query_device_stats"]
 
@@ -20,9 +20,14 @@ def query_device_stats(device_id: int = 0, socket_path: Optional[str] = None) ->
 def _main() -> None:
     parser = argparse.ArgumentParser("python3 -m query_stats", description=__doc__, epilog=_PAGE)
     parser.add_argument("device", type=int, nargs="?", default=0, help="its number (0)")
-    for field, count in query_device_stats(parser.parse_args().device).items():
-        if field.endswith("_allocated"):
-            print(f"{field}: {count} bytes ({format_bytes(count)})")
+    device = parser.parse_args().device
+    if not 0 <= device <= 1023:
+        parser.error(f"device must be 0 to 1023, not {device}")
+    answer = _server_usage(device)
+    if answer is None:  # figures of this process alone would be 0
+        parser.exit(1, f'query_stats: {_no_server(None)}: start ttmemd, or use "ttmem smi", which needs none\n')
+    for field in _COUNTED:
+        print(f"{field}: {answer[field]} bytes ({format_bytes(answer[field])})")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import contextlib
 import json
 import socket
 import struct
+import subprocess
 import threading
 
 import pytest
@@ -22,6 +23,12 @@ def mine():
     return [(b["device"], b["type"], b["size"], b["name"]) for b in ttmem.buffers(pid=os.getpid())]
 
 """
+
+
+def alone(path):
+    """What a query says once where no server answers."""
+    return f"allocation_client: no allocation server answers at {path}: figures are those of this process alone\n"
+
 
 # Of device 0; what a book without a server says of 100 bytes of DRAM.
 OWN = {
@@ -84,6 +91,7 @@ demo()
 assert mine() == []
 """,
         head=OLD,
+        errors=alone(tmp_path / "nobody"),
         TT_ALLOC_SERVER_SOCKET=tmp_path / "nobody",
     )
     assert "Connected" not in text and "this process; no server answers" in text
@@ -284,6 +292,7 @@ def test_without_a_server(python, tmp_path):
         print(json.dumps([client.query_device(0), query_device_stats(0)]))
         """,
         head=OLD,
+        errors=alone(tmp_path / "nobody"),
         TT_ALLOC_SERVER_SOCKET=tmp_path / "nobody",
     )
     assert json.loads(text) == [OWN, OWN]
@@ -406,6 +415,7 @@ def test_servers_of_all_sorts(python, tmp_path, answer, then_wait, believed):
             assert len(os.listdir("/proc/self/fd")) == before
             """,
             head=OLD,
+            errors="" if believed else alone(tmp_path / "s"),
             TT_ALLOC_SERVER_SOCKET=tmp_path / "s",
         )
     finally:
@@ -427,5 +437,32 @@ def test_paths_that_cannot_be_sockets(python, tmp_path):
         """,
         tmp_path,
         head=OLD,
+        errors=alone("/" + "x" * 200) + alone(tmp_path),
     )
     assert [json.loads(line) for line in text.splitlines()] == [OWN, OWN]
+
+
+def test_the_command_form_fails_without_a_server(python, tmp_path):
+    """Its process holds nothing itself, so figures of its own would be a wrong 0."""
+    env = python.settings({"TT_ALLOC_SERVER_SOCKET": tmp_path / "nobody"})
+    command = [python.which.path, "-m", "query_stats"]
+    result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"query_stats: no allocation server answers at {tmp_path}/nobody: "
+        'start ttmemd, or use "ttmem smi", which needs none\n'
+    )
+    result = subprocess.run([*command, "1024"], env=env, capture_output=True, text=True, timeout=LIMIT)
+    assert result.returncode == 2 and "device must be 0 to 1023, not 1024" in result.stderr
+
+
+def test_the_command_form_prints_what_the_server_says(python, tmp_path):
+    server = Server(tmp_path / "s", GOOD)
+    try:
+        env = python.settings({"TT_ALLOC_SERVER_SOCKET": tmp_path / "s"})
+        command = [python.which.path, "-m", "query_stats", "0"]
+        result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT)
+    finally:
+        server.close()
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[:2] == ["dram_allocated: 1 bytes (1.00 B)", "l1_allocated: 2 bytes (2.00 B)"]

@@ -44,8 +44,8 @@ class Interpreter:
         env = {**self.env, **changes}
         return {name: str(value) for name, value in env.items() if value is not None}
 
-    def run(self, program, *args, head=HEAD, **changes):
-        """Runs a program that must succeed; returns its output."""
+    def run(self, program, *args, head=HEAD, errors="", **changes):
+        """Runs a program that must succeed; returns its output. errors: what it prints on standard error."""
         result = subprocess.run(
             [self.which.path, "-c", head + textwrap.dedent(program), *map(str, args)],
             env=self.settings(changes),
@@ -55,7 +55,7 @@ class Interpreter:
             timeout=LIMIT,
         )
         assert result.returncode == 0, result.stderr
-        assert result.stderr == ""
+        assert result.stderr == errors
         return result.stdout
 
     def start(self, program, *args, **changes):

@@ -22,6 +22,7 @@ from conftest import LIMIT, ROOT
 from cxx import run
 
 MINORS = range(9, 14)
+OLDER_MINORS = range(6, 9)  # the package does not support them, the old client's module does
 READ_MINORS = range(11, 14)  # memory is read there, see docs/stacks.md
 
 QUESTION = """
@@ -52,8 +53,8 @@ class Python:
     def __str__(self):
         return ".".join(map(str, self.version))
 
-    def is_wanted(self):
-        return self.is_usual and self.include and self.version[1] in MINORS
+    def is_wanted(self, minors):
+        return self.is_usual and self.version[1] in minors and (self.include or minors == OLDER_MINORS)
 
 
 def asked(path):
@@ -66,15 +67,15 @@ def asked(path):
         return None
 
 
-def places():
+def places(minors):
     """Where others may be, by minor version."""
     for folder in filter(None, os.environ.get("TTMEM_TEST_PYTHONS", "").split(os.pathsep)):
-        for minor in MINORS:
+        for minor in minors:
             yield from (Path(folder) / place / f"python3.{minor}" for place in ("", "bin"))
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     # os.path: a variable that came from another user may name what this one cannot enter.
     for folder in sorted(pyenv.glob("3.*")) if os.path.isdir(pyenv) else ():
-        if re.fullmatch(r"3\.(9|1[0-3])\.\d+", folder.name):
+        if re.fullmatch(rf"3\.({'|'.join(map(str, minors))})\.\d+", folder.name):
             yield folder / "bin" / "python"
 
 
@@ -84,23 +85,31 @@ def default():
     return asked(os.environ.get("TTMEM_TEST_PYTHON", sys.executable))
 
 
+def add_others(found, minors):
+    for path in filter(os.path.exists, places(minors)):
+        python = asked(path)
+        if python and python.is_wanted(minors):
+            found.setdefault(python.version, python)
+    for minor in set(minors) - {version[1] for version in found}:
+        path = shutil.which(f"python3.{minor}")
+        python = asked(path) if path else None
+        if python and python.is_wanted(minors):
+            found.setdefault(python.version, python)
+    return list(found.values())
+
+
 @functools.lru_cache
 def every():
     """The default, and one of each other version."""
     if "TTMEM_TEST_PYTHON" in os.environ:
         return [default()]
-    found = {default().version: default()}
-    for path in filter(os.path.exists, places()):
-        python = asked(path)
-        if python and python.is_wanted():
-            found.setdefault(python.version, python)
-    minors = {version[1] for version in found}
-    for minor in set(MINORS) - minors:
-        path = shutil.which(f"python3.{minor}")
-        python = asked(path) if path else None
-        if python and python.is_wanted():
-            found.setdefault(python.version, python)
-    return list(found.values())
+    return add_others({default().version: default()}, MINORS)
+
+
+@functools.lru_cache
+def older():
+    """Those that are too old for the package."""
+    return [] if "TTMEM_TEST_PYTHON" in os.environ else add_others({}, OLDER_MINORS)
 
 
 def once_for(pythons):
