@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
 #include "store/testing/store-testing.h"
 
@@ -352,4 +353,86 @@ UNIT(a_database_locked_by_another_process_is_waited_for)
 	testing_flush(&world);
 	assert(testing_count_leaks(&world) == 2 && testing_health(&world).reasons == 1);
 	testing_close(&world);
+}
+
+/* One item of a kind, with all that it may have. */
+static void put_sample(struct testing_world *world)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+
+	testing_memory(snapshot, testing_process(snapshot, 7, "train"), 0, 0, 100, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	store_put_sample(world->store, snapshot);
+	snapshot_free(snapshot);
+}
+
+static void put_failure(struct testing_world *world)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	uint32_t process = testing_process(snapshot, 7, "train");
+	const struct snapshot_incident incident = {.kind = "alloc_failed",
+						   .process = process,
+						   .size = 1 << 20,
+						   .count = 1,
+						   .time_ns = world->real_ns};
+
+	testing_memory(snapshot, process, 0, 0, 4096, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
+	store_put_failure(world->store, snapshot, &incident);
+	snapshot_free(snapshot);
+}
+
+static void put_leak(struct testing_world *world)
+{
+	testing_put_leak(world, 7, "weights");
+}
+
+static void put_ending(struct testing_world *world)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	const struct ending ending = {.book = 7, .ended_ns = world->real_ns, .closed = true};
+
+	store_put_ending(world->store, snapshot, testing_process(snapshot, 7, "train"), &ending);
+	snapshot_free(snapshot);
+}
+
+/* Somebody removes a table: whatever is written next says so, and is not just half of what it was. */
+UNIT(a_statement_that_fails_is_not_passed_over)
+{
+	static const struct {
+		const char *tables[8]; /* that it reads or writes */
+		void (*put)(struct testing_world *world);
+	} kinds[] = {
+		{{"processes", "series", "points_1", "rolling"}, put_sample},
+		{{"processes", "sites", "seen", "incidents", "holders", "held"}, put_failure},
+		{{"processes", "sites", "incidents", "leaks", "leak_sites", "leak_chunks"},
+		 put_leak},
+		{{"processes", "endings"}, put_ending},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		for (const char *const *table = kinds[i].tables; *table; table++) {
+			struct testing_world world;
+			struct store_health health;
+			char sql[64];
+
+			testing_init(&world);
+			snprintf(world.folder, sizeof(world.folder), "%s/%zu-%s", unit_dir(), i,
+				 *table);
+			world.config.batch_ms = 3600000; /* only explicit flushes write */
+			testing_open(&world);
+			testing_put_leak(&world, 1, "before");
+			testing_flush(&world);
+			snprintf(sql, sizeof(sql), "DROP TABLE %s", *table);
+			testing_sql(&world, sql);
+			kinds[i].put(&world);
+			testing_flush(&world);
+			health = testing_health(&world);
+			assert(health.refused + health.set_aside == 1 && health.reasons == 1);
+			assert(strstr(health.reason, "no such table") &&
+			       strstr(health.reason, *table));
+			testing_close(&world);
+		}
+	}
 }
