@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev mutate: measures the tests by small faults in the code that they test.
 
-Each mutant is put into a copy of the last commit, in build-mutate/, and is built there. It is killed by the first
-test that fails with it and passes without it: of the layer's unit, hostile and proof tests, or else of the same with
-sanitizers (as ./dev sanitize memory runs them), or else of the transcripts in tests/golden (the net), or else of the
-integration tests in TABLE. A mutant that does not compile, or whose object code is the same, does not count.
+Each mutant is put into a copy of a commit, in build-mutate/, and is built there. It is killed by the first
+test that fails with it and passes without it: of the layer's unit, hostile and proof tests, or else of the transcripts
+in tests/golden (the net), or else of the integration tests in TABLE, or else of the layer's tests with sanitizers (as
+./dev sanitize memory runs them). A mutant that does not compile, or whose object code is the same, does not count.
 """
 
 import argparse
@@ -38,6 +38,8 @@ SANITIZED_LIMIT = 600
 FILE_LIMIT = 300
 NET_LIMIT = 600
 LIMIT_MIN = 20
+
+STAGES = ("unit", "net", "integration", "sanitizer")
 
 # Which integration tests concern a folder: the longest that fits. Below tests/integration.
 TABLE = {
@@ -158,10 +160,10 @@ def longest(folder, known, joint="/"):
 
 
 class Copy:
-    """The last commit and its build."""
+    """The commit and its build."""
 
-    def __init__(self):
-        self.commit = git("rev-parse", "HEAD").strip()
+    def __init__(self, commit):
+        self.commit = git("rev-parse", "--verify", f"{commit}^{{commit}}").strip()
         self.unsound = set()  # tests and transcripts that fail without a mutant too
         if not (TREE / ".git").exists():
             FOLDER.mkdir(exist_ok=True)
@@ -261,16 +263,27 @@ def run_pytest(name, without=()):
     return failed[1] if failed else name
 
 
-def run_net(names):
-    """The transcript that differs; "" if none does."""
-    words = ["/usr/bin/python3", "-B", "tests/golden/run.py", *names]
-    code, output = run_test(" ".join(["net", *names]), NET_LIMIT, words, cwd=TREE, env={**os.environ, "TTMEM_BUILD": str(BUILD)})
+def run_transcript(name):
+    """Why it fails; "" if it does not."""
+    words = ["/usr/bin/python3", "-B", "tests/golden/run.py", name]
+    code, output = run_test(f"net {name}", NET_LIMIT, words, cwd=TREE, env={**os.environ, "TTMEM_BUILD": str(BUILD)})
     if code in (0, 77):  # 77: needs root
         return ""
-    if failed := re.search(r"^FAIL (\S+)", output, re.M):
-        return failed[1]
-    done = re.findall(r"^ok +(\S+)", output, re.M)
-    return next((name for name in names if name not in done), "")
+    step = re.search(rf"^{name}: \$ (.*)", output, re.M)
+    return step[1] if step else "takes too long" if code is None else f"exit code {code}"
+
+
+def failures(jobs, items, test):
+    """(item, why it fails) of those that fail; when one has failed, no other begins."""
+    failed = []
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = {pool.submit(test, item): item for item in items}
+        for done in as_completed(runs):
+            if not done.cancelled() and done.result():
+                failed.append((runs[done], done.result()))
+                for other in runs:
+                    other.cancel()
+    return failed
 
 
 class Mutation:
@@ -300,48 +313,44 @@ class Mutation:
     def by_unit(self, folder=BUILD):
         for group in self.copy.layer_tests(self.mutant.path)[: 2 if folder == SANITIZED else 3]:
             if group and ninja("-k", "0", *map(program_of, group), folder=folder)[0] != 0:
-                return "", "the tests cannot be built"
-            failed = []
-            with ThreadPoolExecutor(self.jobs) as pool:
-                runs = {pool.submit(run_unit, test, folder): test for test in group}
-                for done in as_completed(runs):
-                    if done.cancelled() or not done.result():
-                        continue
-                    failed.append((runs[done], done.result()))
-                    for other in runs:
-                        other.cancel()
-            for test, why in failed:
+                die(f"the tests cannot be built with a mutant in {self.mutant.path}:{self.mutant.line}")
+            for test, why in failures(self.jobs, group, lambda test: run_unit(test, folder)):
                 if self.is_sound(test["name"], [program_of(test)], lambda test=test: run_unit(test, folder), folder):
-                    return "unit", f"{test['name']} ({why}{', sanitized' if folder == SANITIZED else ''})"
-        return "", ""
+                    return f"{test['name']} ({why})"
+        return ""
 
     def by_sanitizer(self):
         return self.by_unit(SANITIZED)
 
-    def by_net(self):
+    def build_programs(self):
         if ninja(*self.copy.programs)[0] != 0:
-            return "", "the programs cannot be built"
-        while names := [name for name in self.copy.transcripts if name not in self.copy.unsound]:
-            found = run_net(names)
-            if not found:
-                break
-            if self.is_sound(found, self.copy.programs, lambda found=found: run_net([found])):
-                return "net", found
-            if ninja(*self.copy.programs)[0] != 0:
-                break
-        return "", ""
+            die(f"the programs cannot be built with a mutant in {self.mutant.path}:{self.mutant.line}")
+
+    def by_net(self):
+        self.build_programs()
+        left = set(self.copy.transcripts) - self.copy.unsound
+        while failed := failures(2 * self.jobs, sorted(left), run_transcript):  # they wait more than they compute
+            for name, why in failed:
+                if self.is_sound(name, self.copy.programs, lambda name=name: run_transcript(name)):
+                    return f"{name} ({why})"
+                left.discard(name)
+            self.build_programs()
+        return ""
 
     def by_integration(self):
-        for name in longest(layer_of(self.mutant.path), TABLE):
-            while found := run_pytest(f"tests/integration/{name}", self.copy.unsound):
+        self.build_programs()
+        left = [f"tests/integration/{name}" for name in longest(layer_of(self.mutant.path), TABLE)]
+        while failed := failures(self.jobs, left, lambda name: run_pytest(name, self.copy.unsound)):
+            for name, found in failed:
                 if self.is_sound(found, self.copy.programs, lambda found=found: run_pytest(found)):
-                    return "integration", found.removeprefix("tests/integration/")
-                if found.endswith(name) or ninja(*self.copy.programs)[0] != 0:
-                    break
-        return "", ""
+                    return found.removeprefix("tests/integration/")
+                if found == name:
+                    left.remove(name)
+            self.build_programs()
+        return ""
 
-    def judge(self, is_unit_only):
-        """(outcome, by whom): not counted, unit, net, integration or survived."""
+    def judge(self, stages):
+        """(outcome, by whom): not counted, one of the stages, or survived."""
         if not self.copy.objects[self.mutant.path]:
             return "not counted", "not built here"
         before = self.copy.code(self.mutant.path)
@@ -352,11 +361,10 @@ class Mutation:
                 return "not counted", "does not compile"
             if after == before:
                 return "not counted", "same object code"
-            outcome, who = self.by_unit()
-            for further in (self.by_sanitizer, *(() if is_unit_only else (self.by_net, self.by_integration))):
-                if not outcome and not who:
-                    outcome, who = further()
-            return outcome or "survived", who
+            for stage in stages:
+                if who := getattr(self, f"by_{stage}")():
+                    return stage, who
+            return "survived", ""
         finally:
             self.take_back()
 
@@ -383,37 +391,39 @@ def show_table(results):
     for entry in results:
         for name in (entry["path"].split("/")[1], "all"):
             counts[name][entry["outcome"]] += 1
-    print(f"\n{'area':12} {'mutants':>8} {'by unit':>8} {'by net':>7} {'by integration':>15} {'survived':>9} {'killed':>7}")
+    print(f"\n{'area':12} {'mutants':>8}" + "".join(f" {f'by {stage}':>15}" for stage in STAGES) + f" {'survived':>9} {'killed':>7}")
     for name in [*sorted(name for name in counts if name != "all"), "all"]:
         count = counts[name]
-        total = sum(count[outcome] for outcome in ("unit", "net", "integration", "survived"))
+        total = sum(count[outcome] for outcome in (*STAGES, "survived"))
         killed = f"{100 * (total - count['survived']) // total} %" if total else "-"
-        print(f"{name:12} {total:8} {count['unit']:8} {count['net']:7} {count['integration']:15} {count['survived']:9} {killed:>7}")
+        print(f"{name:12} {total:8}" + "".join(f" {count[stage]:15}" for stage in STAGES) + f" {count['survived']:9} {killed:>7}")
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev mutate", description="Measure the tests: put faults into the code and see which test notices.")
     parser.add_argument("count", nargs="?", type=int, default=10, metavar="N", help="mutants that count (10)")
     parser.add_argument("--seed", type=int, default=1, help="which ones are drawn (1)")
+    parser.add_argument("--commit", default="HEAD", help="what is measured, by the tests that it has itself (HEAD)")
     parser.add_argument("--area", default="", help="only of this folder or file below src: web, web/server, web/server/url.c")
     parser.add_argument("--kind", help="only of this kind, as --list names it: negation, boundary, dropped, ...")
-    parser.add_argument("--unit", action="store_true", help="the layer's own tests only")
+    parser.add_argument("--by", default=",".join(STAGES), type=lambda text: text.split(","), metavar="STAGES",
+                        help=f"the tests to run, in this order ({','.join(STAGES)})")  # fmt: skip
     parser.add_argument("--list", action="store_true", help="print what would be drawn; nothing is built")
-    parser.add_argument("--resume", action="store_true", help="keep the results that an earlier run with these options has")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="unit tests at a time")
+    parser.add_argument("--resume", action="store_true", help="keep the results of earlier runs; a survivor meets the tests that it has not met yet")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at a time")
     return parser.parse_args()
 
 
 def show(entry, seconds):
-    what = "killed" if entry["outcome"] in ("unit", "net", "integration") else entry["outcome"]
-    by = f": {entry['by']}" if what == "not counted" else f" by {entry['by']}" if entry["by"] else ""
+    what = f"killed, {entry['outcome']}" if entry["outcome"] in STAGES else entry["outcome"]
+    by = f": {entry['by']}" if entry["by"] else ""
     print(f"{entry['path']}:{entry['line']}  {entry['what']}\n    {what}{by} [{seconds:.0f} s]", flush=True)
 
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # what runs is ended, the mutant taken back
     options = parse()
-    copy = Copy()
+    copy = Copy(options.commit)
     drawn = (mutant for mutant in draw(options.seed, options.area) if options.kind in (None, mutant.kind))
     if options.list:
         for mutant in itertools.islice(drawn, options.count):
@@ -426,7 +436,6 @@ def main():
         for entry in map(json.loads, record.read_text().splitlines()):
             if entry["commit"] == copy.commit:
                 known[entry["key"]] = entry
-    record.write_text("")
     if USUAL.exists():
         usual.update(json.loads(USUAL.read_text()))
     results = []
@@ -435,16 +444,18 @@ def main():
             break
         key = f"{mutant.path}:{mutant.at}:{mutant.end}:{mutant.new}"
         start = time.monotonic()
-        if not (entry := known.get(key)):
+        entry = known.get(key)
+        met = entry["met"] if entry else []
+        if not entry or (entry["outcome"] == "survived" and set(options.by) - set(met)):
             one = Mutation(copy, mutant, options.jobs)
-            outcome, who = one.judge(options.unit)
+            outcome, who = one.judge([stage for stage in options.by if stage not in met])
             entry = {"commit": copy.commit, "key": key, "path": mutant.path, "line": mutant.line, "kind": mutant.kind,
-                     "what": described(one.text, mutant), "outcome": outcome, "by": who}  # fmt: skip
+                     "what": described(one.text, mutant), "outcome": outcome, "by": who, "met": [*met, *options.by]}  # fmt: skip
             show(entry, time.monotonic() - start)
             USUAL.write_text(json.dumps(usual))
         results.append(entry)
-        with record.open("a") as out:
-            out.write(json.dumps(entry) + "\n")
+        known[key] = entry
+        record.write_text("".join(json.dumps(one) + "\n" for one in known.values()))
     show_table(results)
 
 
