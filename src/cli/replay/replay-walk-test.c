@@ -196,3 +196,25 @@ UNIT(a_failure_before_the_recording_says_so)
 	assert(test.walk.has_failed && test.walk.failed.is_from_table);
 	assert(test.walk.failed.failure.why == REFIT_LARGE);
 }
+
+UNIT(a_book_that_cannot_be_read_is_passed_over)
+{
+	CLEANUP(test_deinit) struct test test;
+	CLEANUP(testing_recorded_deinit) struct testing_recorded other;
+
+	test_init(&test);
+	test.book.base[0]++; /* of its magic number */
+	testing_recorded_init(&other, &test.recorder, &test.book, 101);
+	test.book.base[0]--;
+	test_ops(&test, 100);
+	testing_recorded_bytes(&other);
+	for (uint32_t device = 0; device < TEST_DEVICES; device++)
+		testing_recorded_events(&other, device, RECORDING_EVENTS_MAX);
+	test_events(&test);
+	test_replay(&test, "n150");
+	test_compare(&test);
+	assert(test.walk.count == TEST_DEVICES);
+	for (size_t i = 0; i < test.walk.count; i++)
+		assert(test.walk.devices[i].pid == 100);
+	assert(test.walk.events == test.recorded.streams[0].last + test.recorded.streams[1].last);
+}
