@@ -31,8 +31,8 @@ BUILD = TREE / "build"
 SANITIZED = TREE / "build-asan"
 USUAL = FOLDER / "usual.json"
 
-# Seconds of a test program, and of a file or folder of integration tests; one that hangs has failed. Once a test has
-# passed, the limit is ten times as long as it took.
+# Seconds of a test program, and of a file of integration tests; one that hangs has failed. Once a test has passed, the
+# limit is ten times as long as it took.
 UNIT_LIMIT = 120
 SANITIZED_LIMIT = 600
 FILE_LIMIT = 300
@@ -230,6 +230,13 @@ class Copy:
         return groups
 
 
+def integration_files(path):
+    """Those that concern the file."""
+    folder, names = TREE / "tests/integration", longest(layer_of(path), TABLE)
+    found = [file for name in names for file in (sorted((folder / name).glob("test_*.py")) or [folder / name])]
+    return [str(file.relative_to(TREE)) for file in found]
+
+
 def program_of(test):
     return os.path.relpath(test["cmd"][0], BUILD)
 
@@ -339,7 +346,7 @@ class Mutation:
 
     def by_integration(self):
         self.build_programs()
-        left = [f"tests/integration/{name}" for name in longest(layer_of(self.mutant.path), TABLE)]
+        left = integration_files(self.mutant.path)
         while failed := failures(self.jobs, left, lambda name: run_pytest(name, self.copy.unsound)):
             for name, found in failed:
                 if self.is_sound(found, self.copy.programs, lambda found=found: run_pytest(found)):
