@@ -187,6 +187,14 @@ UNIT(values_of_ones_are_not_known)
 	assert(!device->condition.has_trips && !device->unique_id && !device->serial);
 	assert(!device->firmware && !device->card);
 	snapshot_free(snapshot);
+	/* Each of them alone is enough, if the others have no data; the first is no value at all. */
+	for (size_t i = 1; files[i].name; i++) {
+		for (size_t k = 0; files[k].name; k++)
+			host_testing_text(files[k].name, k == i ? files[k].text : "");
+		snapshot = host_testing_look();
+		assert(snapshot->devices[0].condition.state == SNAPSHOT_NOT_ANSWERING);
+		snapshot_free(snapshot);
+	}
 }
 
 /* Nothing is colder than nothing, and only a temperature may be negative. */

@@ -43,9 +43,7 @@ const char *driver_sys_root(void)
  * that has fallen off the bus is read as ones, which the driver converts as if it were a value.
  */
 struct driver_answers {
-	uint32_t values;
-	uint32_t empty;
-	uint32_t ones;
+	bool has_value, has_ones, has_nothing;
 	bool is_gone; /* ENODEV: the driver is letting it go */
 };
 
@@ -55,8 +53,8 @@ static bool driver_line(int folder, const char *name, char ret_line[DRIVER_LINE]
 {
 	ssize_t length = small_file_read_line(folder, name, ret_line, DRIVER_LINE);
 
-	answers->empty += length == -ENODATA;
-	answers->is_gone = answers->is_gone || length == -ENODEV;
+	answers->has_nothing |= length == -ENODATA;
+	answers->is_gone |= length == -ENODEV;
 	return length > 0;
 }
 
@@ -68,13 +66,13 @@ static const char *driver_text(struct snapshot *snapshot, int folder, const char
 	if (!driver_line(folder, name, line, answers))
 		return NULL;
 	if (strcmp(line, "255.255.255.255") == 0) {
-		answers->ones++;
+		answers->has_ones = true;
 		return NULL;
 	}
 	/* A card type that the driver does not know may be made of ones, or new. */
 	if (strcmp(line, "unknown") == 0)
 		return NULL;
-	answers->values++;
+	answers->has_value = true;
 	return snapshot_text(snapshot, line, strlen(line));
 }
 
@@ -91,8 +89,8 @@ static uint64_t driver_hex(int folder, const char *name, struct driver_answers *
 	has_prefix = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	if (text_parse_u64(has_prefix ? text : line, &value) < 0)
 		return 0;
-	answers->ones += value == UINT64_MAX;
-	answers->values += value != UINT64_MAX;
+	answers->has_ones |= value == UINT64_MAX;
+	answers->has_value |= value != UINT64_MAX;
 	return value == UINT64_MAX ? 0 : value;
 }
 
@@ -105,8 +103,8 @@ static bool driver_count(int folder, const char *name, uint32_t *ret_value,
 
 	if (!driver_line(folder, name, line, answers) || text_parse_u64(line, &value) < 0)
 		return false;
-	answers->ones += value == UINT32_MAX;
-	answers->values += value < UINT32_MAX;
+	answers->has_ones |= value == UINT32_MAX;
+	answers->has_value |= value < UINT32_MAX;
 	*ret_value = (uint32_t)bits_min(value, UINT32_MAX);
 	return value < UINT32_MAX;
 }
@@ -143,10 +141,10 @@ static bool driver_value(int folder, const char *name, const struct driver_senso
 	negative = line[0] == '-';
 	if (text_parse_u64(line + negative, &value) < 0)
 		return false;
-	answers->ones += value >= file->ceiling;
+	answers->has_ones |= value >= file->ceiling;
 	if (value >= file->ceiling || (negative && -(int64_t)value < file->floor))
 		return false;
-	answers->values++;
+	answers->has_value = true;
 	*ret_value = (negative ? -(int64_t)value : (int64_t)value) / file->scale;
 	return true;
 }
@@ -192,13 +190,13 @@ static void driver_hwmon(int device, struct snapshot_card *card, struct driver_a
 
 static uint32_t driver_state(const struct driver_answers *answers)
 {
-	if (answers->values)
+	if (answers->has_value)
 		return SNAPSHOT_PRESENT;
 	if (answers->is_gone)
 		return SNAPSHOT_GONE;
-	if (answers->ones)
+	if (answers->has_ones)
 		return SNAPSHOT_NOT_ANSWERING;
-	return answers->empty ? SNAPSHOT_IN_RESET : SNAPSHOT_PRESENT;
+	return answers->has_nothing ? SNAPSHOT_IN_RESET : SNAPSHOT_PRESENT;
 }
 
 /* The bus address: the name of the folder to which the link leads. */
