@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "base/bits.h"
+
 /* A capture of a whole model has a few thousand; further ones are left out. */
 #define METAL_TRACE_RANGES_MAX 65536u
 
@@ -103,8 +105,8 @@ static int metal_trace_compare_memory(const struct metal_trace_range *a,
 				      const struct metal_trace_range *b)
 {
 	if (a->space != b->space)
-		return (uintptr_t)a->space < (uintptr_t)b->space ? -1 : 1;
-	return (a->type > b->type) - (a->type < b->type);
+		return bits_compare((uintptr_t)a->space, (uintptr_t)b->space);
+	return bits_compare(a->type, b->type);
 }
 
 static int metal_trace_compare(const void *left, const void *right)
@@ -115,8 +117,8 @@ static int metal_trace_compare(const void *left, const void *right)
 	if (order != 0)
 		return order;
 	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->end > b->end) - (a->end < b->end);
+		return bits_compare(a->start, b->start);
+	return bits_compare(a->end, b->end);
 }
 
 /* Each range once; the same ones are given out again and again. */

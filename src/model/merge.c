@@ -65,7 +65,7 @@ static int merge_compare(const void *left, const void *right)
 	if (r)
 		return r;
 	if (p->alive != q->alive)
-		return p->alive ? -1 : 1;
+		return bits_compare(q->alive, p->alive);
 	if (p->id.start_ticks != q->id.start_ticks)
 		return bits_compare(p->id.start_ticks, q->id.start_ticks);
 	return bits_compare(p->id.pid, q->id.pid);

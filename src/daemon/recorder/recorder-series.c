@@ -47,7 +47,7 @@ static int recorder_series_compare(const void *left, const void *right)
 	const struct store_point *a = left, *b = right;
 
 	if (a->series != b->series)
-		return a->series < b->series ? -1 : 1;
+		return bits_compare((uint64_t)a->series, (uint64_t)b->series);
 	return bits_compare(a->time_ns, b->time_ns);
 }
 

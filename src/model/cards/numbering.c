@@ -37,7 +37,7 @@ static int numbering_compare(const struct snapshot_card *a, const struct snapsho
 	if (order == NUMBERING_NODE)
 		return numbering_compare_nodes(a, b);
 	if (is_known != numbering_has_key(b, order))
-		return is_known ? -1 : 1;
+		return bits_compare(!is_known, is_known);
 	if (is_known && order == NUMBERING_BUS)
 		difference = strcmp(a->bus, b->bus);
 	else if (is_known)

@@ -50,7 +50,7 @@ static int retention_compare(const void *a, const void *b)
 {
 	const struct retention_chunk *const *left = a, *const *right = b;
 
-	return (*left)->order < (*right)->order ? -1 : 1;
+	return bits_compare((*left)->order, (*right)->order);
 }
 
 static int retention_collect(const struct retention_book *book, uint64_t since_ns,

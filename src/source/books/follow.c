@@ -235,7 +235,7 @@ int follow_compare(const void *left, const void *right)
 	if (a->time_ns != b->time_ns)
 		return bits_compare(a->time_ns, b->time_ns);
 	if (a->follow != b->follow)
-		return (uintptr_t)a->follow < (uintptr_t)b->follow ? -1 : 1;
+		return bits_compare((uintptr_t)a->follow, (uintptr_t)b->follow);
 	if (a->shard != b->shard)
 		return bits_compare(a->shard, b->shard);
 	return bits_compare(a->number, b->number);

@@ -82,7 +82,7 @@ static int region_compare_owners(const void *left, const void *right)
 	const struct region_name *a = left, *b = right;
 
 	if (a->is_cards != b->is_cards)
-		return a->is_cards ? -1 : 1;
+		return bits_compare(b->is_cards, a->is_cards);
 	if (a->user != b->user)
 		return bits_compare(a->user, b->user);
 	return strcmp(a->text, b->text);

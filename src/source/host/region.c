@@ -353,9 +353,9 @@ static int region_compare(const void *left, const void *right)
 	const struct region_entry *a = left, *b = right;
 
 	if ((a->outcome == 0) != (b->outcome == 0))
-		return a->outcome == 0 ? -1 : 1;
+		return bits_compare(a->outcome != 0, b->outcome != 0);
 	if (a->outcome == 0 && a->region.device != b->region.device)
-		return a->region.device < b->region.device ? -1 : 1;
+		return bits_compare(a->region.device, b->region.device);
 	return strcmp(a->name, b->name);
 }
 
