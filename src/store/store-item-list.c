@@ -59,13 +59,12 @@ int store_item_list(struct store_item *item, const struct snapshot *snapshot, ui
 	uint64_t unique_id = 0;
 	int r = packer ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
+	for (size_t i = 0; r == 0 && i < snapshot->buffer_count && added < STORE_LEAK_BUFFERS_MAX;
+	     i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 
 		if (buffer->process != process)
 			continue;
-		if (added == STORE_LEAK_BUFFERS_MAX)
-			break;
 		if (buffer->device != device) {
 			const struct snapshot_part *part =
 				snapshot_find_part(snapshot, process, buffer->device);
