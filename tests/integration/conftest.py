@@ -5,6 +5,8 @@ Everything is run from the build folder named by TTMEM_BUILD, which ./dev sets.
 """
 
 import contextlib
+import functools
+import json
 import os
 import shutil
 import signal
@@ -64,6 +66,7 @@ def is_ours(item):
 def pytest_configure(config):
     """Turn the SIGTERM of a suite's cap into an orderly end, so that fixtures clean up."""
     config.addinivalue_line("markers", "other_user: becomes another user, as only root can; see test_places.py")
+    config.addinivalue_line("markers", "legacy: needs what -Dlegacy=disabled leaves out")
     config.addinivalue_line("markers", "needs_root: what it looks at is otherwise for an ordinary user")
 
     def stop(_number, _frame):
@@ -76,6 +79,8 @@ def pytest_runtest_setup(item):
     marks = {mark.name for mark in item.iter_markers()}
     if os.geteuid() != 0 and marks & {"other_user", "needs_root"}:
         pytest.skip("needs root")
+    if "legacy" in marks and not has_legacy():
+        pytest.skip("this build has nothing for the old system")
 
 
 def pytest_sessionfinish(session, exitstatus):
@@ -94,10 +99,20 @@ def pytest_terminal_summary(terminalreporter):
     record("integration", terminalreporter)
 
 
+def built():
+    return Path(os.environ.get("TTMEM_BUILD", ROOT / "build")).resolve()
+
+
+@functools.lru_cache(None)
+def has_legacy():
+    options = json.loads((built() / "meson-info" / "intro-buildoptions.json").read_text())
+    return {option["name"]: option["value"] for option in options}["legacy"] != "disabled"
+
+
 @pytest.fixture(scope="session")
 def build_folder():
     """What meson has made. For what is run, use "build"."""
-    return Path(os.environ.get("TTMEM_BUILD", ROOT / "build")).resolve()
+    return built()
 
 
 # Of the build folder, as patterns.

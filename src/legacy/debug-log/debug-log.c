@@ -5,7 +5,7 @@
  * conversions do): a call may come from a signal handler.
  */
 
-#include "legacy/debug-log/debug-log.h"
+#include "lib/api/debug-log.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -54,6 +54,14 @@ static struct debug_log_zone debug_log_zone;
 static uint32_t debug_log_count;  /* allocations in the stack trace log, of this process */
 static uint32_t debug_log_header; /* the process that has written its header there */
 
+/* The buffer log never needed the server, so it needs no second setting here. */
+bool debug_log_tracks(void)
+{
+	const char *says = secure_getenv("TT_BUFFER_DEBUG_LOG");
+
+	return says && strcmp(says, "1") == 0;
+}
+
 static void debug_log_open_file(struct debug_log_file *file, const char *variable,
 				const char *usual)
 {
@@ -97,9 +105,15 @@ bool debug_log_is_on(void)
 				   debug_log_files[DEBUG_LOG_STACK].is_on);
 }
 
-bool debug_log_has_stacks(void)
+void debug_log_new_book(void)
 {
-	return debug_log_files[DEBUG_LOG_BUFFER].is_on || debug_log_files[DEBUG_LOG_STACK].is_on;
+	debug_log_names_open();
+}
+
+void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count)
+{
+	if (debug_log_files[DEBUG_LOG_BUFFER].is_on || debug_log_files[DEBUG_LOG_STACK].is_on)
+		debug_log_names_learn(id, addresses, count);
 }
 
 /*

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "legacy/debug-log/debug-log.h"
 #include "lib/api/api-private.h"
+#include "lib/api/debug-log.h"
 #include "lib/api/debug.h"
 #include "lib/stack/stack.h"
 

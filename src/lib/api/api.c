@@ -19,9 +19,9 @@
 
 #include "base/bits.h"
 #include "book/write/writer.h"
-#include "legacy/debug-log/debug-log.h"
 #include "lib/api/api-private.h"
 #include "lib/api/call.h"
+#include "lib/api/debug-log.h"
 #include "lib/api/debug.h"
 #include "lib/api/gate.h"
 #include "lib/process/thread.h"

@@ -10,7 +10,7 @@
 #include "base/process/freeze.h"
 #include "base/threads/lock-left.h"
 #include "book/write/writer.h"
-#include "legacy/debug-log/debug-log.h"
+#include "lib/api/debug-log.h"
 #include "lib/api/debug.h"
 #include "lib/stack/stack.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/process/freeze.h"
 #include "book/write/writer.h"
-#include "legacy/debug-log/debug-log.h"
+#include "lib/api/debug-log.h"
 #include "lib/api/debug.h"
 #include "lib/bookfile/book-file.h"
 #include "lib/bookfile/kernel-book.h"
@@ -48,12 +48,11 @@ static bool gate_says(const char *name, const char *value)
 	return text && strcmp(text, value) == 0;
 }
 
-/* The buffer log never needed the server, so it needs no second setting here. */
 static bool gate_is_asked_for(void)
 {
 	return !gate_says("TTMEM", "0") &&
 	       (gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
-		gate_says("TT_BUFFER_DEBUG_LOG", "1"));
+		debug_log_tracks());
 }
 
 /* Where the kernel module is loaded, tracking is on by default. */

@@ -13,8 +13,7 @@
 #include "base/keyword.h"
 #include "base/process/freeze.h"
 #include "book/write/writer.h"
-#include "legacy/debug-log/debug-log-names.h"
-#include "legacy/debug-log/debug-log.h"
+#include "lib/api/debug-log.h"
 #include "lib/api/debug.h"
 #include "lib/process/block-signals.h"
 #include "lib/stack/bounds.h"
@@ -117,7 +116,7 @@ void stack_open(void)
 	/* Stored only if set: an unwritten page takes no memory. */
 	if (stack_depth)
 		stack_depth = 0;
-	debug_log_names_open();
+	debug_log_new_book();
 	if (!stack_wanted(&how, &is_native))
 		return;
 	modules_open();
@@ -235,8 +234,7 @@ stack_first_sight(struct writer *writer, struct stack_cache *cache, const struct
 		native.count = bits_min(native.count, STACK_NATIVE_MAX);
 	others = frame_provider_tell(writer, &cache->sight, stack_depth, &native, frames);
 	id = intern_stack_mixed(writer, frames, native.count, others);
-	if (unlikely(debug_log_has_stacks()))
-		debug_log_names_learn(id, found->addresses, native.count);
+	debug_log_new_stack(id, found->addresses, native.count);
 	if (validity.is_fleeting)
 		return id;
 	/* A full book stays full: remember also that there is no stack. */

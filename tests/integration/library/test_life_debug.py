@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 
-from conftest import LIMIT
+from conftest import LIMIT, has_legacy
 from life import track  # noqa: F401 (fixture)
+from oldlogs import Logs
 
 CALLS = r"""
 #include <stdlib.h>
@@ -90,6 +91,19 @@ def test_why_nothing_is_recorded(program, clean_env, tmp_path):
     run(program, {**clean_env, "TTMEM": "1", "TTMEM_DEBUG": str(log)}, preexec_fn=no_files)
     (line,) = log.read_text().splitlines()
     assert "tracking is wanted, but no book could be made" in line
+
+
+@pytest.mark.skipif(has_legacy(), reason="only where -Dlegacy=disabled leaves the old logs out")
+def test_the_old_logs_do_nothing_where_they_are_left_out(program, clean_env, tmp_path):
+    log = tmp_path / "log"
+    logs = Logs(tmp_path)
+    old = logs.settings()
+    run(program, {**clean_env, **old, "TTMEM_DEBUG": str(log)})
+    (line,) = log.read_text().splitlines()
+    assert "tracking is off: set TTMEM=1" in line
+    run(program, {**clean_env, **old, "TTMEM": "1", "TTMEM_DEBUG": str(log)})
+    assert "tracking is on" in log.read_text()
+    assert not any(path.exists() for path in (logs.buffer, logs.detailed, logs.stack))
 
 
 def test_settings_that_are_none(program, track, tmp_path):  # noqa: F811

@@ -13,6 +13,8 @@ from life import track  # noqa: F401 (fixture)
 from oldlogs import Logs
 from test_stacks import compiled  # noqa: F401 (fixture)
 
+pytestmark = pytest.mark.legacy
+
 CALLS = r"""
 #include <ttmem/ttmem.h>
 

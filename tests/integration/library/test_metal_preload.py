@@ -452,6 +452,7 @@ def test_stacks_begin_in_the_application(world, shapes, playing):
     assert [os.path.basename(f["file"]) for f in row["stack"][1:3]] == ["play.cpp"] * 2
 
 
+@pytest.mark.legacy
 def test_the_old_buffer_log_tells_of_tt_metals_buffers(run_metal, shapes, tmp_path):
     """Who owns what, under which address, and whose call it was; not how ttmem learned of it."""
     log = tmp_path / "log"

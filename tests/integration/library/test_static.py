@@ -290,6 +290,7 @@ def test_a_closed_library_with_ttmem_inside_stays_loaded(world, linked, tmp_path
     assert [name for name, _ in frames(row)][:4] == ["take", "wrap", "load", "thread"]
 
 
+@pytest.mark.legacy
 def test_the_old_log_has_module_and_offset(world, linked, tmp_path):
     """There are no exported names in a static program."""
     log = tmp_path / "buffers.log"

@@ -98,7 +98,9 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize("variable", LOGS)
+@pytest.mark.parametrize(
+    "variable", ["TTMEM_DEBUG", pytest.param("TT_BUFFER_DEBUG_LOG_FILE", marks=pytest.mark.legacy)]
+)
 @pytest.mark.parametrize("target", ["/dev/stderr", "/dev/fd/2"])
 @pytest.mark.parametrize("kind", ["pipe", "file", "socket"])
 def test_the_library_logs_to_a_descriptor(ttmemd, variable, target, kind):

@@ -8,6 +8,9 @@
  *	TT_ALLOC_TRACKING_DETAILED=1	/tmp/tt_alloc_detailed.log, allocations only
  *	TT_ALLOC_STACK_TRACE=1		/tmp/tt_alloc_stack_traces.log
  *
+ * src/legacy/debug-log writes them. Without it (-Dlegacy=disabled) lib/api/debug-log-none.c is in its
+ * place, and the variables do nothing.
+ *
  * The first and the last contain call stacks, even if TTMEM_STACKS is not set. Each path can be
  * changed by a variable of the same name plus _FILE. Only in this mode does a call make system
  * calls: a record is written before the call returns, after the device's lock was released. If an
@@ -19,6 +22,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct thread;
@@ -36,12 +40,21 @@ struct debug_log_buffer {
 	uint32_t stack; /* of the call; 0 = none */
 };
 
+/* Whether the environment asks for a log that needs no other setting to turn tracking on. */
+bool debug_log_tracks(void);
+
 /* Reads the environment; debug_log_is_on() does not change afterwards. */
 void debug_log_open(void);
 bool debug_log_is_on(void);
 
-/* Whether an enabled log contains call stacks. */
-bool debug_log_has_stacks(void);
+/* Once for each book: the ids of another book mean other stacks. */
+void debug_log_new_book(void);
+
+/*
+ * The return addresses of stack @id, innermost first, which is seen for the first time. Only where the
+ * loader may be called.
+ */
+void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count);
 
 void debug_log_alloc(const struct debug_log_buffer *buffer);
 
