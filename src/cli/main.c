@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/common/command.h"
 #include "cli/common/flight-file.h"
+#include "cli/common/legacy-parts.h"
 #include "cli/common/must.h"
 #include "model/sites/site.h"
 #include "recording/read/recording-file.h"
@@ -19,31 +20,31 @@
 #define TEXT_OF(x) #x
 #define VERSION_OF(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
-#define GROUP_MAX 8
+#define COMMANDS(...) ((const struct command *const[]){__VA_ARGS__, NULL})
 
 /* Grouped by task. */
 static const struct {
 	const char *title;
-	const struct command *commands[GROUP_MAX]; /* NULL-terminated */
+	const struct command *const *commands; /* the last is NULL */
 } groups[] = {
 #ifdef MAIN_WHEEL
 	/* In a Python wheel: what needs no library that a machine may lack. */
-	{"Who holds the memory now?", {&smi_command, &buffers_command, &fit_command}},
-	{"What happened?", {&peak_command, &incidents_command}},
-	{"Watch one program", {&run_command}},
+	{"Who holds the memory now?", COMMANDS(&smi_command, &buffers_command, &fit_command)},
+	{"What happened?", COMMANDS(&peak_command, &incidents_command)},
+	{"Watch one program", COMMANDS(&run_command)},
 #else
 	{"Who holds the memory now?",
-	 {&smi_command, &top_command, &ps_command, &buffers_command, &map_command, &fit_command,
-	  &open_command}},
+	 COMMANDS(&smi_command, &top_command, &ps_command, &buffers_command, &map_command,
+		  &fit_command, &open_command)},
 	{"What happens, and what happened?",
-	 {&watch_command, &history_command, &growth_command, &peak_command, &incidents_command,
-	  &leaks_command}},
-	{"Watch one program", {&run_command, &check_command, &record_command}},
-	{"Read recordings", {&report_command, &diff_command, &replay_command}},
-	{"For other tools", {&export_command}},
-	{"Is everything in order?", {&doctor_command, &selftest_command, &status_command}},
-	{"From the old tools", {&dump_command, &analyze_command}},
-	{"Try it", {&demo_command, &bench_command}},
+	 COMMANDS(&watch_command, &history_command, &growth_command, &peak_command,
+		  &incidents_command, &leaks_command)},
+	{"Watch one program", COMMANDS(&run_command, &check_command, &record_command)},
+	{"Read recordings", COMMANDS(&report_command, &diff_command, &replay_command)},
+	{"For other tools", COMMANDS(&export_command)},
+	{"Is everything in order?", COMMANDS(&doctor_command, &selftest_command, &status_command)},
+	{"From the old tools", legacy_parts_commands},
+	{"Try it", COMMANDS(&demo_command, &bench_command)},
 #endif
 };
 
@@ -51,7 +52,7 @@ static const struct {
 static const struct command *main_nth(size_t n)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-		for (size_t k = 0; k < GROUP_MAX && groups[i].commands[k]; k++) {
+		for (size_t k = 0; groups[i].commands[k]; k++) {
 			if (n-- == 0)
 				return groups[i].commands[k];
 		}
@@ -75,8 +76,9 @@ static int main_help(void)
 	printf("usage: ttmem COMMAND [OPTION]...\n\n"
 	       "Which process holds which device memory, how much, of what kind, since when?\n");
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-		printf("\n%s\n", groups[i].title);
-		for (size_t k = 0; k < GROUP_MAX && groups[i].commands[k]; k++)
+		if (groups[i].commands[0])
+			printf("\n%s\n", groups[i].title);
+		for (size_t k = 0; groups[i].commands[k]; k++)
 			printf("  %-10s %s\n", groups[i].commands[k]->name,
 			       groups[i].commands[k]->summary);
 	}

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/process/child.h"
 #include "cli/common/daemon-program.h"
+#include "cli/common/legacy-parts.h"
 #include "cli/selftest/selftest.h"
 
 #define SELFTEST_FOLDER "/tmp/ttmem-selftest-"
@@ -74,10 +75,11 @@ static pid_t selftest_run_daemon(const struct selftest_daemon *daemon, const cha
 				 int ready)
 {
 	char state[SELFTEST_PATH + 16], number[16];
+	const char *const lines = legacy_parts_allocate ? "--log-events" : NULL;
 	const char *const words[] = {program,        "--socket", daemon->socket, "--legacy-socket",
 				     daemon->legacy, "--http",   "127.0.0.1:0",  "--http-details",
-				     "--state",      state,      "--log-events", "--ready-fd",
-				     number,         NULL};
+				     "--state",      state,      "--ready-fd",   number,
+				     lines,          NULL};
 	CLEANUP_CLOSE int log = open(daemon->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	int error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -130,7 +132,10 @@ const char *selftest_daemon_start(struct selftest_daemon *daemon)
 		return "no folder can be made in /tmp";
 	}
 	snprintf(daemon->socket, sizeof(daemon->socket), "%s/socket", daemon->folder);
-	snprintf(daemon->legacy, sizeof(daemon->legacy), "%s/old", daemon->folder);
+	if (legacy_parts_allocate)
+		snprintf(daemon->legacy, sizeof(daemon->legacy), "%s/old", daemon->folder);
+	else
+		snprintf(daemon->legacy, sizeof(daemon->legacy), "none");
 	snprintf(daemon->log, sizeof(daemon->log), "%s/log", daemon->folder);
 	snprintf(root, sizeof(root), "%s/proc", daemon->folder);
 	/* Only processes started by the test are visible, whatever else runs here. */

@@ -22,9 +22,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/process/child.h"
+#include "cli/common/legacy-parts.h"
 #include "cli/selftest/selftest-daemon.h"
 #include "cli/selftest/selftest.h"
-#include "legacy/wire/legacy-encode.h"
 #include "model/types.h"
 
 #define SELFTEST_WAY_NS UINT64_C(15000000000)
@@ -65,39 +65,22 @@ static pid_t selftest_by_python(void)
 	return selftest_spawn(words);
 }
 
-/* One message at a time, as old clients sent them. */
-static bool selftest_send(int fd, const struct selftest_buffer *buffer)
-{
-	struct legacy_message message = {
-		.type = buffer->type == TTMEM_CB       ? LEGACY_CB_ALLOC
-			: buffer->type == TTMEM_KERNEL ? LEGACY_KERNEL_LOAD
-						       : LEGACY_ALLOC,
-		.device = (int32_t)SELFTEST_DEVICE,
-		.size = buffer->size,
-		.buffer_type = buffer->type == TTMEM_KERNEL ? 0 : (uint8_t)buffer->type,
-		.pid = getpid(),
-		.id = buffer->address,
-	};
-	uint8_t bytes[LEGACY_SIZE_MAX];
-	size_t length;
-
-	return legacy_encode_request(LEGACY_W144, &message, bytes, &length) == 0 &&
-	       send(fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
-}
-
 _Noreturn void selftest_play_old(void)
 {
 	const char *path = getenv("TT_ALLOC_SERVER_SOCKET");
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (!path || strlen(path) >= sizeof(address.sun_path) || fd < 0)
+	if (!legacy_parts_allocate || !path || strlen(path) >= sizeof(address.sun_path) || fd < 0)
 		_exit(1);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		_exit(1);
 	for (unsigned int i = 0; i < selftest_count; i++) {
-		if (!selftest_send(fd, &selftest_buffers[i]))
+		const struct selftest_buffer *buffer = &selftest_buffers[i];
+
+		if (!legacy_parts_allocate(fd, SELFTEST_DEVICE, buffer->type, buffer->address,
+					   buffer->size))
 			_exit(1);
 	}
 	for (;;)
@@ -114,12 +97,15 @@ static const char *selftest_http(uint32_t pid)
 	return wrong;
 }
 
-/* The three lines that the old guide tells people to look for. */
+/*
+ * The three lines that the old guide tells people to look for. Only the server for old clients
+ * writes them.
+ */
 static const char *selftest_log(uint32_t pid)
 {
 	CLEANUP_FREE char *log = selftest_daemon_log(&selftest_server);
 
-	for (unsigned int i = 0; i < 3; i++) {
+	for (unsigned int i = 0; legacy_parts_allocate && i < 3; i++) {
 		char line[160];
 
 		snprintf(line, sizeof(line),
@@ -210,7 +196,10 @@ static bool selftest_all_ways(void)
 	bool good =
 		selftest_one_way("the library, through ttmemd to every tool", selftest_by_library);
 
-	good &= selftest_one_way("the old socket, likewise", selftest_by_old_socket);
+	if (legacy_parts_allocate)
+		good &= selftest_one_way("the old socket, likewise", selftest_by_old_socket);
+	else
+		puts("skip the old socket: this build has nothing for the old system");
 	if (selftest_has_python())
 		good &= selftest_one_way("Python, likewise", selftest_by_python);
 	else
