@@ -49,32 +49,64 @@ struct debug_log_file {
 static struct debug_log_file debug_log_files[DEBUG_LOG_LOGS];
 static struct debug_log_filter debug_log_wanted;
 static bool debug_log_decided;
+static bool debug_log_has_zone;
 static struct debug_log_zone debug_log_zone;
 
 static uint32_t debug_log_count;  /* allocations in the stack trace log, of this process */
 static uint32_t debug_log_header; /* the process that has written its header there */
 
-/* The buffer log never needed the server, so it needs no second setting here. */
-bool debug_log_tracks(void)
+static const char *const debug_log_variables[DEBUG_LOG_LOGS] = {
+	[DEBUG_LOG_BUFFER] = "TT_BUFFER_DEBUG_LOG",
+	[DEBUG_LOG_DETAILED] = "TT_ALLOC_TRACKING_DETAILED",
+	[DEBUG_LOG_STACK] = "TT_ALLOC_STACK_TRACE",
+};
+
+static const char *const debug_log_paths[DEBUG_LOG_LOGS] = {
+	[DEBUG_LOG_BUFFER] = "/tmp/tt_buffer_debug.log",
+	[DEBUG_LOG_DETAILED] = "/tmp/tt_alloc_detailed.log",
+	[DEBUG_LOG_STACK] = "/tmp/tt_alloc_stack_traces.log",
+};
+
+static bool debug_log_is_asked_for(uint32_t log)
 {
-	const char *says = secure_getenv("TT_BUFFER_DEBUG_LOG");
+	const char *says = secure_getenv(debug_log_variables[log]);
 
 	return says && strcmp(says, "1") == 0;
 }
 
-static void debug_log_open_file(struct debug_log_file *file, const char *variable,
-				const char *usual)
+/* The buffer log never needed the server, so it needs no second setting here. */
+bool debug_log_tracks(void)
 {
+	return debug_log_is_asked_for(DEBUG_LOG_BUFFER);
+}
+
+static void debug_log_find_zone(void)
+{
+	if (!debug_log_has_zone)
+		debug_log_zone_learn(&debug_log_zone, time(NULL));
+	debug_log_has_zone = true;
+}
+
+void debug_log_prepare(void)
+{
+	for (uint32_t i = 0; i < DEBUG_LOG_LOGS; i++) {
+		if (debug_log_is_asked_for(i))
+			debug_log_find_zone();
+	}
+}
+
+static void debug_log_open_file(uint32_t log)
+{
+	struct debug_log_file *file = &debug_log_files[log];
 	char name[64];
-	const char *says = secure_getenv(variable);
 	const char *path;
 
-	(void)snprintf(name, sizeof(name), "%s_FILE", variable); /* fits */
+	(void)snprintf(name, sizeof(name), "%s_FILE", debug_log_variables[log]); /* fits */
 	path = secure_getenv(name);
 	file->is_shared = !path || !*path;
 	if (file->is_shared)
-		path = usual;
-	if (!says || strcmp(says, "1") != 0 || strlen(path) >= sizeof(file->path))
+		path = debug_log_paths[log];
+	if (!debug_log_is_asked_for(log) || strlen(path) >= sizeof(file->path))
 		return;
 	memcpy(file->path, path, strlen(path) + 1);
 	file->is_on = true;
@@ -85,17 +117,13 @@ void debug_log_open(void)
 	if (debug_log_decided)
 		return;
 	debug_log_decided = true;
-	debug_log_open_file(&debug_log_files[DEBUG_LOG_BUFFER], "TT_BUFFER_DEBUG_LOG",
-			    "/tmp/tt_buffer_debug.log");
-	debug_log_open_file(&debug_log_files[DEBUG_LOG_DETAILED], "TT_ALLOC_TRACKING_DETAILED",
-			    "/tmp/tt_alloc_detailed.log");
-	debug_log_open_file(&debug_log_files[DEBUG_LOG_STACK], "TT_ALLOC_STACK_TRACE",
-			    "/tmp/tt_alloc_stack_traces.log");
+	for (uint32_t i = 0; i < DEBUG_LOG_LOGS; i++)
+		debug_log_open_file(i);
 	if (!debug_log_is_on())
 		return;
 	debug_log_text_filter(&debug_log_wanted, secure_getenv("TT_BUFFER_DEBUG_DEVICE"),
 			      secure_getenv("TT_BUFFER_DEBUG_TYPE"));
-	debug_log_zone_learn(&debug_log_zone, time(NULL));
+	debug_log_find_zone(); /* only if the program has set the variable itself */
 }
 
 bool debug_log_is_on(void)

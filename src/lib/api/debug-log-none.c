@@ -9,6 +9,10 @@ bool debug_log_tracks(void)
 	return false;
 }
 
+void debug_log_prepare(void)
+{
+}
+
 void debug_log_open(void)
 {
 }

@@ -43,6 +43,9 @@ struct debug_log_buffer {
 /* Whether the environment asks for a log that needs no other setting to turn tracking on. */
 bool debug_log_tracks(void);
 
+/* When the program starts: what takes locks of libc, such as finding the time zone. */
+void debug_log_prepare(void);
+
 /* Reads the environment; debug_log_is_on() does not change afterwards. */
 void debug_log_open(void);
 bool debug_log_is_on(void);

@@ -226,8 +226,10 @@ void gate_prepare(void)
 		return;
 	gate_has_node = kernel_book_is_there();
 	gate_is_prepared = true;
-	if (gate_wanted())
-		gate_current.sandbox = sandbox_open();
+	if (!gate_wanted())
+		return;
+	gate_current.sandbox = sandbox_open();
+	debug_log_prepare();
 }
 
 struct writer *gate_open(void)
