@@ -4,6 +4,7 @@
 
 #include "lib/api/debug-log.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static bool keeps_stacks(void)
 	const uintptr_t address = (uintptr_t)getpid + 1;
 	struct debug_log_frame frame;
 
-	debug_log_new_stack(5, &address, 1);
+	debug_log_new_stack(5, &address, 1, 0);
 	return debug_log_names_find(5, &frame, 1) == 1;
 }
 
@@ -317,15 +318,15 @@ UNIT(frames_of_a_stack_are_shown_by_their_names)
 	char expected[512];
 
 	turn_on("bs");
-	debug_log_names_learn(9, addresses, 4);
+	debug_log_names_learn(9, addresses, 4, 0);
 	assert(debug_log_names_find(9, frames, 15) == 3 && debug_log_names_find(9, frames, 2) == 2);
 	assert(strstr(frames[0].module, "libc") && strcmp(frames[0].symbol, frames[0].name) == 0);
 	assert(frames[0].offset == 1 && frames[1].offset == 2);
 	assert(debug_log_names_find(0, frames, 15) == 0 &&
 	       debug_log_names_find(8, frames, 15) == 0);
 	/* What is known of an id stays. */
-	debug_log_names_learn(9, &addresses[2], 1);
-	debug_log_names_learn(0, addresses, 1);
+	debug_log_names_learn(9, &addresses[2], 1, 0);
+	debug_log_names_learn(0, addresses, 1, 0);
 	assert(debug_log_names_find(9, frames, 15) == 3 &&
 	       debug_log_names_find(0, frames, 15) == 0);
 	traced.stack = 9;
@@ -342,7 +343,7 @@ UNIT(frames_of_a_stack_are_shown_by_their_names)
 	/* One log shows 15 frames of a long stack, the other 8. */
 	for (size_t i = 0; i < DEBUG_LOG_NAMES_FRAMES + 5; i++)
 		many[i] = (uintptr_t)getpid + 1;
-	debug_log_names_learn(10, many, DEBUG_LOG_NAMES_FRAMES + 5);
+	debug_log_names_learn(10, many, DEBUG_LOG_NAMES_FRAMES + 5, 0);
 	assert(debug_log_names_find(10, frames, 15) == DEBUG_LOG_NAMES_FRAMES);
 	assert(unlink(unit_path("b")) == 0 && unlink(unit_path("s")) == 0);
 	traced.stack = 10;
@@ -351,4 +352,22 @@ UNIT(frames_of_a_stack_are_shown_by_their_names)
 	assert(count(log_of("s"), "\n  libc") == 15);
 	debug_log_names_open();
 	assert(debug_log_names_find(9, frames, 15) == 0);
+}
+
+UNIT(cxx_names_are_decoded_where_there_is_room)
+{
+	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	uintptr_t address = library ? (uintptr_t)dlsym(library, "_ZSt9terminatev") + 1 : 0;
+	const size_t rooms[] = {0, 65536, 1 << 20};
+	static const char *const names[] = {"_ZSt9terminatev", "_ZSt9terminatev",
+					    "std::terminate()"};
+	struct debug_log_frame frame;
+
+	if (!library)
+		unit_skip("there is no libstdc++.so.6");
+	for (uint32_t i = 0; i < 3; i++) {
+		debug_log_names_learn(i + 1, &address, 1, rooms[i]);
+		assert(debug_log_names_find(i + 1, &frame, 1) == 1);
+		assert(strcmp(frame.symbol, names[0]) == 0 && strcmp(frame.name, names[i]) == 0);
+	}
 }

@@ -138,10 +138,10 @@ void debug_log_new_book(void)
 	debug_log_names_open();
 }
 
-void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count)
+void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count, size_t room)
 {
 	if (debug_log_files[DEBUG_LOG_BUFFER].is_on || debug_log_files[DEBUG_LOG_STACK].is_on)
-		debug_log_names_learn(id, addresses, count);
+		debug_log_names_learn(id, addresses, count, room);
 }
 
 /*

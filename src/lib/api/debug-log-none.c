@@ -26,11 +26,12 @@ void debug_log_new_book(void)
 {
 }
 
-void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count)
+void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count, size_t room)
 {
 	(void)id;
 	(void)addresses;
 	(void)count;
+	(void)room;
 }
 
 void debug_log_alloc(const struct debug_log_buffer *buffer)

@@ -54,10 +54,11 @@ bool debug_log_is_on(void);
 void debug_log_new_book(void);
 
 /*
- * The return addresses of stack @id, innermost first, which is seen for the first time. Only where the
- * loader may be called.
+ * The return addresses of stack @id, innermost first, which is seen for the first time. Without any lock
+ * of ours. @room: how much of the thread's stack may be used; 0 = a function that takes locks of libc, such
+ * as malloc(), must not be called here, as in a signal handler.
  */
-void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count);
+void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count, size_t room);
 
 void debug_log_alloc(const struct debug_log_buffer *buffer);
 

@@ -108,7 +108,7 @@ void *linked_symbol(void *library, const char *name)
 }
 
 /* By name: linkers warn about every static program with a reference to it. */
-static void *linked_open(const char *path, int flags)
+void *linked_open(const char *path, int flags)
 {
 	void *found = linked_symbol(RTLD_DEFAULT, "dlopen");
 	void *(*open)(const char *path, int flags);

@@ -37,7 +37,8 @@ bool linked_is_static(void);
 /* The one file of such a program, as dl_iterate_phdr() would report it. */
 void linked_program(struct dl_phdr_info *ret_info);
 
-/* Like dlsym() and dladdr(); NULL and false where there is no loader. */
+/* Like dlopen(), dlsym() and dladdr(); NULL and false where there is no loader. */
+void *linked_open(const char *path, int flags);
 void *linked_symbol(void *library, const char *name);
 bool linked_place(const void *address, Dl_info *ret_info);
 

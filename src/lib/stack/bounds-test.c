@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/testing/unit.h"
 
@@ -59,6 +60,8 @@ UNIT(an_address_is_inside_with_all_its_bytes)
 	assert(!bounds_hold(&(struct bounds){0, 0}, 0, 16));
 }
 
+#define SMALL_STACK 262144u
+
 static void *bounds_of_thread(void *context)
 {
 	struct bounds bounds;
@@ -66,6 +69,7 @@ static void *bounds_of_thread(void *context)
 	uintptr_t *outside = context;
 
 	bounds_find(&bounds);
+	assert(bounds_room(&bounds) > SMALL_STACK / 2 && bounds_room(&bounds) < SMALL_STACK);
 	assert(bounds.low < here && here < bounds.high);
 	assert(*outside < bounds.low || *outside >= bounds.high);
 	return NULL;
@@ -74,11 +78,25 @@ static void *bounds_of_thread(void *context)
 UNIT(each_thread_finds_its_own_stack_bounds)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct rlimit limit;
+	pthread_attr_t attributes;
 	struct bounds bounds;
 	pthread_t thread;
+	size_t room;
 
 	bounds_find(&bounds);
 	assert(bounds.low < here && here < bounds.high);
-	assert(pthread_create(&thread, NULL, bounds_of_thread, &here) == 0);
+	assert(pthread_attr_init(&attributes) == 0);
+	assert(pthread_attr_setstacksize(&attributes, SMALL_STACK) == 0);
+	assert(pthread_create(&thread, &attributes, bounds_of_thread, &here) == 0);
 	assert(pthread_join(thread, NULL) == 0);
+	/* The main thread's is as large as its limit says; on another stack nothing is left. */
+	assert(getrlimit(RLIMIT_STACK, &limit) == 0);
+	limit.rlim_cur = 4 << 20;
+	assert(setrlimit(RLIMIT_STACK, &limit) == 0);
+	room = bounds_room(&bounds);
+	assert(room > 3 << 20 && room < limit.rlim_cur);
+	bounds.high = bounds.low + 1;
+	assert(bounds_room(&bounds) == 0);
+	assert(bounds_room(&(struct bounds){0, 0}) == 0);
 }

@@ -9,8 +9,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/bits.h"
 
 #define BOUNDS_CHUNK 2048u /* small: the stack may have only a page left */
 
@@ -136,4 +139,16 @@ bool bounds_find_alternate(uintptr_t inside, struct bounds *ret_bounds)
 		return false;
 	*ret_bounds = (struct bounds){.low = low, .high = low + stack.ss_size, .mapped = low};
 	return true;
+}
+
+size_t bounds_room(const struct bounds *bounds)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = bounds->low;
+	struct rlimit limit;
+
+	/* The main thread's may grow up to its limit. */
+	if (low != bounds->mapped && getrlimit(RLIMIT_STACK, &limit) == 0 &&
+	    limit.rlim_cur < bounds->high)
+		low = bits_max(low, bounds->high - limit.rlim_cur);
+	return here > low && here < bounds->high ? here - low : 0;
 }

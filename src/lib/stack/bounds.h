@@ -34,6 +34,9 @@ bool bounds_find_alternate(uintptr_t inside, struct bounds *ret_bounds);
  */
 bool bounds_parse(const char *lines, size_t length, uintptr_t inside, struct bounds *ret_bounds);
 
+/* How much of the calling thread's own stack is left; 0 = not known, or it is on another one. */
+size_t bounds_room(const struct bounds *bounds);
+
 static inline bool bounds_hold(const struct bounds *bounds, uintptr_t address, size_t length)
 {
 	return address >= bounds->low && address < bounds->high &&

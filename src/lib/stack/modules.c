@@ -50,6 +50,7 @@ static bool modules_are_read;
  * are then looked up one by one if libc can do that without locks; otherwise there are no frames.
  */
 static bool modules_are_frozen;
+static bool modules_are_open, modules_fork_is_told;
 static unsigned long long modules_adds, modules_subs; /* the loader's counts at that time */
 static uint32_t modules_changes;
 
@@ -68,6 +69,7 @@ static bool modules_in(const struct linked_code *range, uintptr_t address)
 
 static void modules_forked(void)
 {
+	modules_fork_is_told = true;
 #if !defined(__SANITIZE_THREAD__)
 	if (!__libc_single_threaded)
 		modules_are_frozen = true;
@@ -84,9 +86,12 @@ void modules_open(void)
 {
 	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
 
-	/* In a child: its holder is gone. */
-	if (modules_lock.word & LOCK_HELD)
+	/* In a child: its holder is gone. Or it was made by _Fork(), which calls no handlers. */
+	if (modules_lock.word & LOCK_HELD ||
+	    (modules_are_open && !modules_fork_is_told && !__libc_single_threaded))
 		modules_are_frozen = true;
+	modules_are_open = true;
+	modules_fork_is_told = false;
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
 	modules_are_read = false;
@@ -165,6 +170,13 @@ static bool modules_is_delicate(const struct walk_found *found)
 			return true;
 	}
 	return false;
+}
+
+bool modules_may_call(const struct walk_found *found)
+{
+	return walk_is_sure() && !found->is_cut && found->count > 0 &&
+	       !__atomic_load_n(&modules_are_frozen, __ATOMIC_RELAXED) &&
+	       !modules_is_delicate(found);
 }
 
 /* Paths that can be opened: the program's is empty, and others may be relative. */

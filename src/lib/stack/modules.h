@@ -30,6 +30,12 @@ uint32_t modules_generation(void);
 /* Whether @address is a return address in this library. */
 bool modules_is_own(uintptr_t address);
 
+/*
+ * Whether the thread with this stack may call functions that take locks of libc, such as malloc(): all of its
+ * stack is known, no signal handler and nothing of the loader is in it, and no other thread was lost in a fork.
+ */
+bool modules_may_call(const struct walk_found *found);
+
 /* For how long frames keep their meaning. */
 struct modules_validity {
 	uint32_t generation;

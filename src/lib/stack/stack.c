@@ -234,7 +234,9 @@ stack_first_sight(struct writer *writer, struct stack_cache *cache, const struct
 		native.count = bits_min(native.count, STACK_NATIVE_MAX);
 	others = frame_provider_tell(writer, &cache->sight, stack_depth, &native, frames);
 	id = intern_stack_mixed(writer, frames, native.count, others);
-	debug_log_new_stack(id, found->addresses, native.count);
+	if (unlikely(debug_log_is_on()))
+		debug_log_new_stack(id, found->addresses, native.count,
+				    modules_may_call(found) ? bounds_room(&cache->bounds) : 0);
 	if (validity.is_fleeting)
 		return id;
 	/* A full book stays full: remember also that there is no stack. */

@@ -409,7 +409,8 @@ static WALK_READS bool walk_rules(struct walk walk, size_t max, bool is_learning
 	while (walk.ip) {
 		found->places[found->count] = walk.sp;
 		found->count += walk_add(found->addresses, found->count, walk.ip);
-		if (found->count == max)
+		found->is_cut = found->count == max;
+		if (found->is_cut)
 			return true;
 		if (!walk_rule(&walk, is_learning, &rule))
 			return false;

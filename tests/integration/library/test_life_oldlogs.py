@@ -279,11 +279,19 @@ int main(void)
 """
 
 
-def test_call_stacks(compiled, track, logs, ttmem):  # noqa: F811
+# As in every program that uses more of C++ than names.
+RUNTIME = ("-rdynamic", "-Wl,--no-as-needed", "-lstdc++")
+
+
+@pytest.mark.parametrize("has_runtime", [True, False])
+def test_call_stacks(compiled, track, logs, ttmem, has_runtime):  # noqa: F811
     """Without TTMEM_STACKS: the old logs had them always. What is not exported has its place."""
-    run(compiled(STACKS, "-rdynamic", compiler="g++"), {**track, **logs.settings()})
+    flags = RUNTIME if has_runtime else ("-rdynamic", "-Wl,--as-needed")
+    run(compiled(STACKS, *flags, compiler="g++"), {**track, **logs.settings()})
     stacks = re.findall(r"Call Stack:\n((?:    .*\n)+)", logs.buffer.read_text())
     taken = ["app: take(unsigned long)", "app: void model::load<unsigned long>(unsigned long)", "app: main"]
+    if not has_runtime:
+        taken[:2] = ["app: _Z4takem", "app: _ZN5model4loadImEEvT_"]
     assert [[line.strip() for line in text.splitlines()][:3] for text in stacks[:2]] == [taken] * 2
     assert re.fullmatch(r"    app\(\+0x[0-9a-f]+\)", stacks[2].splitlines()[0])
     assert stacks[2].splitlines()[1] == "    app: main"
@@ -330,6 +338,158 @@ def test_long_names(compiled, track, logs, ttmem):  # noqa: F811
         assert "main" in frames[1]
         text = ttmem("analyze", log).stdout
         assert "void load<both<" in text and max(map(len, text.splitlines())) < 500
+
+
+# Its functions say where they are called; malloc() must not be called where this says so.
+CAREFUL = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+#define PLACE __attribute__((noinline)) void
+#define TAKE(address) (ttmem_alloc(0, TTMEM_DRAM, address, 64, 0), (void)*(volatile char *)"")
+
+static volatile bool is_forbidden, is_watched;
+static void meanwhile();
+
+static void called()
+{
+	if (is_forbidden)
+		_exit(9);
+	if (is_watched) {
+		is_watched = false;
+		meanwhile();
+	}
+}
+
+extern "C" {
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void __libc_free(void *memory);
+pid_t _Fork(void);
+
+void *malloc(size_t size) { called(); return __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { called(); return __libc_calloc(count, size); }
+void *realloc(void *memory, size_t size) { called(); return __libc_realloc(memory, size); }
+void free(void *memory) { called(); __libc_free(memory); }
+}
+
+PLACE plain(long) { TAKE(0x1000); }
+PLACE holding_nothing(long) { TAKE(0x2000); }
+PLACE other_thread(long) { TAKE(0x3000); }
+PLACE in_handler(long) { TAKE(0x4000); }
+PLACE in_handler_on_its_stack(long) { TAKE(0x5000); }
+PLACE on_small_stack(long) { TAKE(0x6000); }
+PLACE in_child(long) { TAKE(0x7000); }
+PLACE in_bare_child(long) { TAKE(0x8000); }
+
+static void handle(int number)
+{
+	is_forbidden = true;
+	number == SIGUSR1 ? in_handler(0) : in_handler_on_its_stack(0);
+	is_forbidden = false;
+}
+
+static void *thread(void *argument)
+{
+	other_thread(0);
+	return argument;
+}
+
+static void meanwhile()
+{
+	pthread_t other;
+
+	pthread_create(&other, 0, thread, 0);
+	pthread_join(other, 0);
+}
+
+static void *small(void *argument)
+{
+	is_forbidden = true;
+	on_small_stack(0);
+	is_forbidden = false;
+	return argument;
+}
+
+static void *wait_for_end(void *)
+{
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **)
+{
+	struct sigaction action = {};
+	static char space[65536];
+	stack_t stack = {};
+	pthread_attr_t attributes;
+	pthread_t other;
+
+	is_forbidden = argc > 1;
+	plain(0);
+	is_forbidden = false;
+	is_watched = argc == 1;
+	holding_nothing(0);
+	stack.ss_sp = space;
+	stack.ss_size = sizeof(space);
+	sigaltstack(&stack, 0);
+	action.sa_handler = handle;
+	sigaction(SIGUSR1, &action, 0);
+	action.sa_flags = SA_ONSTACK;
+	sigaction(SIGUSR2, &action, 0);
+	raise(SIGUSR1);
+	raise(SIGUSR2);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 65536);
+	pthread_create(&other, &attributes, small, 0);
+	pthread_join(other, 0);
+	pthread_create(&other, 0, wait_for_end, 0);
+	if (fork() == 0) {
+		is_forbidden = true;
+		in_child(0);
+		_exit(0);
+	}
+	if (_Fork() == 0) {
+		is_forbidden = true;
+		in_bare_child(0);
+		_exit(0);
+	}
+	for (int i = 0, status; i < 2; i++) {
+		if (wait(&status) < 0 || status != 0)
+			return 8;
+	}
+	return is_watched;
+}
+"""
+
+
+def innermost(log):
+    """{address: the function of its record}"""
+    form = r"Address: (0x\w+) .*\n(?:\w.*\n)*?Call Stack:\n    app: (.*)\n"
+    return {int(address, 16): name for address, name in re.findall(form, log.read_text())}
+
+
+@pytest.mark.parametrize("how", ["auto", "fp"])
+def test_names_are_decoded_only_where_memory_may_be_allocated(compiled, track, logs, how):  # noqa: F811
+    """libstdc++ allocates: not in a handler or forked child, nor with a small stack, nor holding a lock of ours."""
+    app = compiled(CAREFUL, *RUNTIME, "-pthread", compiler="g++")
+    done = subprocess.run([app, *["forbidden"][: how == "fp"]], timeout=LIMIT,
+                          env={**track, **logs.settings(), "TTMEM_STACKS": how})
+    assert done.returncode == 0
+    sure = ["plain", "holding_nothing", "other_thread"]
+    rest = ["in_handler", "in_handler_on_its_stack", "on_small_stack", "in_child", "in_bare_child"]
+    decoded = {0x1000 * n: f"{name}(long)" for n, name in enumerate(sure, 1)}
+    others = {0x1000 * n: f"_Z{len(name)}{name}l" for n, name in enumerate(sure + rest, 1)}
+    expected = {**others, **decoded}
+    if how == "fp":
+        # They do not show where a stack ends. Handlers have none, and malloc() did not start the other thread.
+        expected = {n: others[n] for n in (0x1000, 0x2000, 0x6000, 0x7000, 0x8000)}
+    assert innermost(logs.buffer) == expected
 
 
 def test_call_stacks_of_a_forked_child_are_its_own(compiled, track, logs):  # noqa: F811
