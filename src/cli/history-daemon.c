@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "answers/buffers.h"
+#include "answers/call-stack.h"
 #include "answers/document.h"
 #include "answers/ended.h"
 #include "answers/history.h"
@@ -18,9 +20,12 @@
 #include "base/text.h"
 #include "cli/common/daemon-pages.h"
 #include "model/query.h"
+#include "model/sites/site-rows.h"
 #include "model/snapshot.h"
 #include "model/types.h"
 #include "source/daemon-client/daemon-client.h"
+
+#define HISTORY_DAEMON_INDENT "          "
 
 void history_daemon_deinit(struct history_daemon *daemon)
 {
@@ -100,21 +105,63 @@ static void history_daemon_who(bool is_first, uint32_t pid, const char *comm, ui
 	printf("), %s ago: ", text_duration(ago, number));
 }
 
-static void history_daemon_what(uint64_t size, uint32_t type, uint32_t device, const char *name)
+static void history_daemon_what(uint64_t size, uint32_t type, uint32_t device)
 {
 	char number[TEXT_NUMBER_SIZE];
 
 	printf("%s of %s on device %" PRIu32, text_size(size, number),
 	       types_name(type) ? types_name(type) : "?", device);
-	if (name) {
-		printf(", \"");
-		text_put(stdout, name);
-		putchar('"');
-	}
-	putchar('\n');
 }
 
-bool history_daemon_print(const struct history_past *past, const struct snapshot *snapshot)
+/* In the words of "ttmem leaks". */
+static void history_daemon_left(const struct buffers_row *row, uint64_t ended_ns, bool stacks)
+{
+	CLEANUP(site_rows_deinit) struct site_rows rows = SITE_ROWS_NULL;
+	const struct site site = call_stack_site(row->frames.site);
+	char number[TEXT_NUMBER_SIZE];
+	const char *place;
+
+	printf("left ");
+	history_daemon_what(row->size, row->type, row->device);
+	if (row->name) {
+		printf(", \"");
+		text_put(stdout, row->name);
+		putchar('"');
+	}
+	if (row->phase) {
+		printf(", in ");
+		text_put(stdout, row->phase);
+	}
+	if (row->born_ns && row->born_ns < ended_ns)
+		printf(", %s old", text_duration(ended_ns - row->born_ns, number));
+	site_rows_add(&rows, &site);
+	site_rows_finish(&rows);
+	place = site_rows_text(&rows, 0);
+	if (*place) {
+		fputs(", at ", stdout);
+		text_put(stdout, place);
+	}
+	putchar('\n');
+	if (stacks)
+		daemon_pages_print_stack(&row->frames, HISTORY_DAEMON_INDENT);
+}
+
+/* What to type for every event that was recorded. */
+static void history_daemon_recording(const char *path, uint64_t address)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
+	const char *quote = path && path[strspn(path, plain)] ? "'" : "";
+
+	if (!path)
+		return;
+	printf("  its last minute: ttmem history 0x%" PRIx64 " --from %s", address, quote);
+	text_put(stdout, path);
+	puts(quote);
+}
+
+bool history_daemon_print(const struct history_past *past, const struct snapshot *snapshot,
+			  uint64_t address, bool stacks)
 {
 	uint64_t now = snapshot->time_ns;
 	bool is_first = true;
@@ -127,9 +174,10 @@ bool history_daemon_print(const struct history_past *past, const struct snapshot
 			const struct buffers_row *row = &leak->buffers[k];
 
 			history_daemon_who(is_first, leak->ended.pid, leak->ended.comm, ago);
-			printf("left ");
-			history_daemon_what(row->size, row->type, row->device, row->name);
+			history_daemon_left(row, leak->ended.ended_ns, stacks);
 		}
+		if (leak->buffer_count)
+			history_daemon_recording(leak->recording, address);
 	}
 	for (size_t i = 0; i < past->incident_count; i++) {
 		const struct incident_row *row = &past->incidents[i];
@@ -140,7 +188,9 @@ bool history_daemon_print(const struct history_past *past, const struct snapshot
 				   now - bits_min(now, row->last_ns));
 		text_put(stdout, row->kind ? row->kind : "incident");
 		printf(", ");
-		history_daemon_what(row->size, row->type, row->device, NULL);
+		history_daemon_what(row->size, row->type, row->device);
+		putchar('\n');
+		history_daemon_recording(row->recording, address);
 		is_first = false;
 	}
 	return !is_first;

@@ -4,6 +4,7 @@
 /* What the daemon has recorded about an address: buffers left by ended processes, and incidents. */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/pool.h"
 
@@ -33,4 +34,5 @@ void history_daemon_deinit(struct history_daemon *daemon);
  * Prints it as text, without the incidents of live processes, which their books report. Return:
  * whether anything was printed.
  */
-bool history_daemon_print(const struct history_past *past, const struct snapshot *snapshot);
+bool history_daemon_print(const struct history_past *past, const struct snapshot *snapshot,
+			  uint64_t address, bool stacks);

@@ -151,7 +151,8 @@ static void history_print(const struct history *history, const struct snapshot *
 		history_print_life(history, snapshot, &history->lives[i], options->stacks);
 	}
 	if (daemon->past)
-		remembered = history_daemon_print(daemon->past, snapshot);
+		remembered = history_daemon_print(daemon->past, snapshot, options->query.address,
+						  options->stacks);
 	if (history->count == 0 && !remembered)
 		printf("nothing is known of address 0x%" PRIx64 "\n", options->query.address);
 	session_print_notes(snapshot);

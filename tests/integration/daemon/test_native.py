@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -332,9 +333,30 @@ def test_history_knows_ended_processes(daemon):
     text = daemon.run("history", "0x1000", before=AS_USER).stdout
     assert re.search(rf"pid={living.pid} ref=1 time=\S+  ← Still allocated!", text)
     assert "Remembered of ended processes:\n" in text
-    assert re.search(rf'  pid {ended.pid} \(player\), .* ago: left 512.0 KiB of DRAM on device 0, "lost"', text)
+    assert re.search(
+        rf'  pid {ended.pid} \(player\), .* ago: left 512.0 KiB of DRAM on device 0, "lost", .* old, at \w+ \(player.c:\d+\)\n',
+        text,
+    )
     assert daemon.json("history", "0x1000", before=AS_OTHER)["past"]["leaks"] == []
     assert "nothing is known" in daemon.run("history", "0x7777").stdout
+
+
+def test_history_names_the_command_for_what_is_recorded(daemon):
+    """After the exit only the leak is known at once; the line under it, typed as it is, shows the whole life."""
+    ended = daemon.player(
+        "alloc 0 DRAM 0x1000 524288 first", "free 0 DRAM 0x1000", "alloc 0 DRAM 0x1000 98304 lost", before=AS_USER
+    )
+    wait_until_seen(daemon, ended.pid)
+    ended.kill()
+    wait_for(lambda: daemon.leaks(ended.pid) and daemon.leaks(ended.pid)[0]["recording"], "its recording")
+    text = daemon.run("history", "0x1000", before=AS_USER).stdout
+    command = shlex.split(re.search(r"^  its last minute: (ttmem history 0x1000 --from .*)$", text, re.M)[1])
+    whole = daemon.run(*command[1:], before=AS_USER)
+    assert whole.returncode == 0, whole.stderr
+    assert [line.split()[:2] for line in whole.stdout.splitlines() if " pid=" in line] == [
+        ["ALLOC", "size=524288"], ["FREE", "size=524288"], ["ALLOC", "size=98304"]]  # fmt: skip
+    stacks = daemon.run("history", "0x1000", "--stacks", before=AS_USER).stdout
+    assert re.search(r'"lost", .*\n +\w+ \(.*player.c:\d+\)\n', stacks) and not re.search(r"\n +\w+ \(.*player.c", text)
 
 
 def test_growth_tells_the_trend(daemon):
