@@ -138,7 +138,12 @@ class Scene:
     def do_follows(self, rest):
         """follows NAME: until a ttmem that was begun follows a process; it sees the next processes from their start."""
         folder = Path(f"/proc/{self.processes[rest].pid}/fd")
-        while not any("pidfd" in os.readlink(file) for file in folder.iterdir()):
+
+        def is_pidfd(file):
+            with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+                return "pidfd" in os.readlink(file)
+
+        while not any(map(is_pidfd, folder.iterdir())):
             time.sleep(0.02)
 
     def do_hear(self, rest):
