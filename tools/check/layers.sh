@@ -88,7 +88,7 @@ BEGIN {
 	folder("cli/leaks", "base model answers recording/json source/daemon-client cli/common")
 	folder("cli/smi", "base model answers source/fleet cli/common ttmem/ttmem.h")
 	folder("cli/watch", "base book/format book/read model answers source/books cli/common ttmem/ttmem.h")
-	folder("cli", "base book/format book/read model answers symbol source/proc source/books source/daemon-client recording/read sim tui cli/common cli/run cli/smi ttmem/ttmem.h", "recording/testing")
+	folder("cli", "base book/format book/read model answers symbol source/proc source/books source/daemon-client recording/read sim tui cli/common cli/run cli/smi ttmem/ttmem.h", "book/testing book/write recording/testing")
 	folder("query", "base model source source/books ttmem")
 	folder("kernel", "uapi ttmem/types.def")
 	folder("python", "ttmem/provider.h ttmem/ttmem.h ttmem/types.def")
