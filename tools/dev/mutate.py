@@ -8,6 +8,7 @@ in tests/golden (the net), or else of the integration tests in TABLE, or else of
 """
 
 import argparse
+import ctypes
 import hashlib
 import itertools
 import json
@@ -117,6 +118,14 @@ def run(words, limit=None, **options):
                 return None, "takes too long"
             raise
         return process.returncode, output
+
+
+def end_orphans():
+    """Ends what tests have left behind that ran into their limit; between tests nothing else is ours."""
+    while children := Path("/proc/thread-self/children").read_text().split():
+        for child in map(int, children):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 usual = {}  # the shortest time in which a test has passed; kept from run to run
@@ -374,6 +383,7 @@ class Mutation:
             return "survived", ""
         finally:
             self.take_back()
+            end_orphans()
 
 
 def draw(seed, area):
@@ -429,6 +439,7 @@ def show(entry, seconds):
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # what runs is ended, the mutant taken back
+    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphans become ours
     options = parse()
     copy = Copy(options.commit)
     drawn = (mutant for mutant in draw(options.seed, options.area) if options.kind in (None, mutant.kind))
