@@ -267,9 +267,8 @@ int daemon_doors_claim(struct daemon *daemon)
 	int r;
 
 	/* On failure it is made later, and its doors say why. */
-	(void)config_make_socket_folder(config);
 	(void)config_make_state_folder(config);
-	if (daemon->handed.native < 0) {
+	if (daemon->handed.native < 0 && config_make_socket_folder(config) == 0) {
 		r = socket_lock_open(&daemon->socket_lock, config->socket, SOCK_SEQPACKET, &holder);
 		if (r < 0 && doors_is_daemon(&holder))
 			return daemon_fail_in_use(config->socket, holder.pid);

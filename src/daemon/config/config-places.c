@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/files/own-socket.h"
 #include "daemon/config/config-private.h"
 #include "daemon/config/config.h"
 
@@ -74,22 +75,25 @@ static int set_path_consume(struct config *config, const char *name, char *path,
 static int choose_socket(struct config *config, const struct config_places *places, FILE *errors)
 {
 	const char *made = folder_variable("RUNTIME_DIRECTORY");
-	const char *own = folder_variable("XDG_RUNTIME_DIR");
-	char *path;
-	int n;
+	char *path, own[PATH_MAX];
+	int n, r;
 
 	if (made)
 		n = asprintf(&path, "%.*s/ttmemd.sock", length_of_first(made), made);
 	else if (can_write(places->run))
 		n = asprintf(&path, "%s/ttmemd.sock", places->run);
-	else if (own)
-		n = asprintf(&path, "%s/ttmem/ttmemd.sock", own);
 	else {
-		fprintf(errors,
-			"ttmemd: no place for the native socket: %s cannot be written to and "
-			"XDG_RUNTIME_DIR is not set; use --socket PATH\n",
-			places->run);
-		return CONFIG_WRONG;
+		r = own_socket_find(own, sizeof(own));
+		if (r == -EPERM) {
+			fprintf(errors,
+				"ttmemd: no place for the native socket: %s cannot be written to, "
+				"XDG_RUNTIME_DIR is not set, and the folder of %s is not only "
+				"yours; use "
+				"--socket PATH\n",
+				places->run, own);
+			return CONFIG_WRONG;
+		}
+		n = asprintf(&path, "%s", own);
 	}
 	return n < 0 ? -ENOMEM : set_path_consume(config, "socket", path, errors);
 }
@@ -166,14 +170,26 @@ static int make_copied(const char *path, size_t length, mode_t mode)
 	return copy ? make_folder(copy, mode) : -ENOMEM;
 }
 
-/* With a mode for everybody: who may see what is decided for each connection. */
+/*
+ * With a mode for everybody: who may see what is decided for each connection. Only the one in /tmp, which others may
+ * make too, must be ours.
+ */
 int config_make_socket_folder(const struct config *config)
 {
 	const char *slash = strrchr(config->socket, '/');
+	char own[PATH_MAX];
+	int found = own_socket_find(own, sizeof(own));
+	size_t length;
 
 	if (!slash || slash == config->socket)
 		return 0;
-	return make_copied(config->socket, (size_t)(slash - config->socket), 0755);
+	length = (size_t)(slash - config->socket);
+	if (found == 0 || strcmp(own, config->socket) != 0)
+		return make_copied(config->socket, length, 0755);
+	if (found != -ENOENT)
+		return found;
+	found = make_copied(config->socket, length, 0700);
+	return found < 0 ? found : own_socket_find(own, sizeof(own));
 }
 
 int config_make_state_folder(const struct config *config)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Settings: every accepted and every refused form, precedence, default locations. */
+/* Settings: every accepted and every refused form, precedence. */
 
 #include <fcntl.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +12,6 @@
 #include "base/testing/unit.h"
 #include "daemon/config/config-private.h"
 #include "daemon/config/config.h"
-
-#define NOBODY 65534
 
 /* The outcome of a parser and its output. */
 struct result {
@@ -444,107 +441,4 @@ UNIT(ready_fd_must_be_open)
 	result = PARSE("--ready-fd", "999");
 	assert(result.r == CONFIG_WRONG && strstr(result.errors, "999 is not open"));
 	drop(&result);
-}
-
-/* If the case runs as root, continues as another user: root can write everywhere. */
-static void become_nobody(void)
-{
-	if (geteuid() == 0) {
-		assert(chmod(unit_dir(), 0755) == 0);
-		assert(setgroups(0, NULL) == 0);
-		assert(setegid(NOBODY) == 0 && seteuid(NOBODY) == 0);
-	}
-}
-
-static void become_root(void)
-{
-	if (getuid() == 0)
-		assert(seteuid(0) == 0 && setegid(0) == 0);
-}
-
-/* Checks the locations of socket and state; "" = refused. */
-static void check_places(const char *socket, const char *state)
-{
-	struct result result = PARSE_NOTHING();
-
-	if (*socket) {
-		assert(result.r == 0);
-		assert(strcmp(result.config.socket, socket) == 0);
-		assert(strcmp(result.config.state, state) == 0);
-	} else {
-		assert(result.r == CONFIG_WRONG && config_exit_code(result.r) == 1);
-		assert(strstr(result.errors, state));
-	}
-	drop(&result);
-}
-
-UNIT(places_of_the_machine)
-{
-	char socket[400];
-
-	make_places();
-	snprintf(socket, sizeof(socket), "%s/ttmemd.sock", place_run);
-	check_places(socket, place_state); /* missing, but can be created */
-	assert(mkdir(place_run, 0755) == 0 && mkdir(place_state, 0755) == 0);
-	check_places(socket, place_state);
-}
-
-UNIT(places_of_a_user)
-{
-	make_places();
-	assert(mkdir(place_run, 0555) == 0 && mkdir(place_state, 0555) == 0);
-	become_nobody();
-	setenv("XDG_RUNTIME_DIR", "/run/user/1", 1);
-	setenv("HOME", "/home/u", 1);
-	check_places("/run/user/1/ttmem/ttmemd.sock", "/home/u/.local/state/ttmem");
-	setenv("XDG_STATE_HOME", "/home/u/state", 1);
-	check_places("/run/user/1/ttmem/ttmemd.sock", "/home/u/state/ttmem");
-	setenv("XDG_STATE_HOME", "relative", 1);
-	check_places("/run/user/1/ttmem/ttmemd.sock", "/home/u/.local/state/ttmem");
-	unsetenv("HOME");
-	check_places("", "XDG_STATE_HOME nor HOME is set; use --state DIR");
-	unsetenv("XDG_RUNTIME_DIR");
-	check_places("", "XDG_RUNTIME_DIR is not set; use --socket PATH");
-	become_root();
-}
-
-UNIT(places_of_systemd)
-{
-	make_places();
-	setenv("RUNTIME_DIRECTORY", "/run/a:/run/b", 1);
-	setenv("STATE_DIRECTORY", "/var/lib/a", 1);
-	check_places("/run/a/ttmemd.sock", "/var/lib/a");
-	setenv("RUNTIME_DIRECTORY",
-	       "/run/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-	       "aaaaaaaaaaaaaaaaaaaaaa",
-	       1);
-	check_places("", "socket expects a path of at most 107 bytes, got \"/run/aaa");
-}
-
-UNIT(folders_are_made)
-{
-	struct config config;
-	char socket[400], state[400];
-	struct stat st;
-
-	umask(077);
-	assert(config_init(&config) == 0);
-	snprintf(socket, sizeof(socket), "%s/a/b/s", unit_dir());
-	snprintf(state, sizeof(state), "%s/a/c", unit_dir());
-	config.socket = strdup(socket);
-	config.state = strdup(state);
-	for (int i = 0; i < 2; i++)
-		assert(config_make_socket_folder(&config) == 0 &&
-		       config_make_state_folder(&config) == 0);
-	assert(stat(state, &st) == 0 && (st.st_mode & 07777) == 0700);
-	*strrchr(socket, '/') = '\0';
-	assert(stat(socket, &st) == 0 && (st.st_mode & 07777) == 0755);
-
-	free(config.state);
-	config.state = strdup("/proc/1/no/such/place");
-	assert(config_make_state_folder(&config) < 0);
-	free(config.socket);
-	config.socket = strdup("/proc/1/no/such/socket");
-	assert(config_make_socket_folder(&config) < 0);
-	config_deinit(&config);
 }

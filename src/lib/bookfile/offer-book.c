@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/files/fd-pass.h"
+#include "base/files/own-socket.h"
 #include "base/files/small-file.h"
 #include "base/process/freeze.h"
 #include "lib/process/descriptor.h"
@@ -30,7 +31,6 @@
 	UINT64_C(100000000)                   /* `ttmem run` may be busy receiving other books */
 #define OFFER_BOOK_PAUSE_NS UINT64_C(2000000) /* the longest a sleep of 1 ms should take */
 #define OFFER_BOOK_FOLDER "/run/ttmem"
-#define OFFER_BOOK_NAME "/ttmemd.sock"
 #define OFFER_BOOK_UNMAPPED 65534u /* the kernel's default; see /proc/sys/kernel/overflowuid */
 
 /* What is offered. */
@@ -45,7 +45,7 @@ enum offer_book_place {
 	OFFER_BOOK_LISTED, /* in TTMEM_OFFER; the others are a daemon's */
 	OFFER_BOOK_CHOSEN, /* TTMEM_SOCKET */
 	OFFER_BOOK_SYSTEM, /* OFFER_BOOK_FOLDER */
-	OFFER_BOOK_USER,   /* below XDG_RUNTIME_DIR */
+	OFFER_BOOK_USER,   /* own_socket_find() */
 };
 
 /*
@@ -255,20 +255,15 @@ static bool offer_book_to_usual(const char *path, enum offer_book_place place,
 static void offer_book_to_daemon(struct offer_book_what *what)
 {
 	const char *chosen = secure_getenv("TTMEM_SOCKET");
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	int length;
 
 	if (chosen && *chosen) {
 		if (strcmp(chosen, "none") != 0)
 			offer_book_to(chosen, strlen(chosen), OFFER_BOOK_CHOSEN, what);
 		return;
 	}
-	if (offer_book_to_usual(OFFER_BOOK_FOLDER OFFER_BOOK_NAME, OFFER_BOOK_SYSTEM, what) ||
-	    !runtime)
-		return;
-	length = snprintf(path, sizeof(path), "%s/ttmem" OFFER_BOOK_NAME, runtime);
-	if (length > 0 && (size_t)length < sizeof(path))
+	if (!offer_book_to_usual(OFFER_BOOK_FOLDER "/ttmemd.sock", OFFER_BOOK_SYSTEM, what) &&
+	    own_socket_find(path, sizeof(path)) == 0)
 		offer_book_to_usual(path, OFFER_BOOK_USER, what);
 }
 

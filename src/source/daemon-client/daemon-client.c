@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/fd-pass.h"
+#include "base/files/own-socket.h"
 #include "source/daemon-client/daemon-client-private.h"
 
 #define DAEMON_CLIENT_USUAL "/run/ttmem/ttmemd.sock"
@@ -179,9 +180,8 @@ static int daemon_client_connect_to(struct daemon_client *remote, const char *pa
 static int daemon_client_connect(struct daemon_client *remote, uint64_t deadline)
 {
 	const char *chosen = secure_getenv("TTMEM_SOCKET");
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char path[sizeof(remote->path)];
-	int length, r;
+	int r;
 
 	if (chosen && *chosen) {
 		if (strcmp(chosen, "none") == 0)
@@ -191,10 +191,7 @@ static int daemon_client_connect(struct daemon_client *remote, uint64_t deadline
 	r = daemon_client_connect_to(remote, DAEMON_CLIENT_USUAL, deadline);
 	if (r == 0)
 		r = daemon_client_check_server(remote);
-	if (r != DAEMON_CLIENT_NONE || !runtime)
-		return r;
-	length = snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", runtime);
-	if (length < 0 || (size_t)length >= sizeof(path))
+	if (r != DAEMON_CLIENT_NONE || own_socket_find(path, sizeof(path)) < 0)
 		return r;
 	r = daemon_client_connect_to(remote, path, deadline);
 	return r == 0 ? daemon_client_check_server(remote) : r;

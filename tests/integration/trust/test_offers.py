@@ -44,14 +44,42 @@ print(f"{len(message)} bytes, {len(fds)} descriptors")
 OFFERED, REFUSED = "16 bytes, 2 descriptors", "0 bytes, 0 descriptors"
 
 
+# With the build in /tmp/build, as a user without a session: its daemon, its command and its programs.
+ALONE = """
+import json, os, subprocess
+BUILD = "/tmp/build/"
+reading, writing = os.pipe()
+words = "--config none --http none --legacy-socket none --keeper no --scan-interval 1d --state /tmp/state --ready-fd"
+daemon = subprocess.Popen([BUILD + "src/daemon/ttmemd", *words.split(), str(writing)], pass_fds=[writing])
+os.close(writing)
+assert os.read(reading, 1) == b"\\n"
+player = subprocess.Popen([BUILD + "tests/programs/player"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env={**os.environ, "TTMEM": "1"})
+player.stdin.write(b"alloc 0 DRAM 0x1000 64 secret\\n")
+player.stdin.flush()
+assert player.stdout.readline() == b"ok\\n"
+books = 0
+while not books:  # nobody looks for it: it was handed over
+    books = json.loads(subprocess.run([BUILD + "src/cli/ttmem", "status", "--json"], capture_output=True).stdout)["books"]
+player.kill()
+daemon.terminate()
+assert daemon.wait() == 0
+folder = os.lstat(f"/tmp/ttmem-{os.getuid()}")
+print(books, oct(folder.st_mode), folder.st_uid)
+"""
+
+
 class Places:
-    """A folder that may be mounted at /run, and one for XDG_RUNTIME_DIR."""
+    """A folder that may be mounted at /run, one at /tmp, and one for XDG_RUNTIME_DIR."""
 
     def __init__(self, build, folder):
         self.build = build
         self.run = folder / "run"
         self.runtime = folder / "runtime"
+        self.tmp = folder / "tmp"
         self.listeners = []
+        (self.tmp / "build").mkdir(parents=True)
+        self.tmp.chmod(0o1777)
         for place in (self.run, self.runtime):
             place.mkdir(mode=0o755)
             (place / "ttmem").mkdir()
@@ -59,7 +87,9 @@ class Places:
 
     def listen(self, place, user, owner=None):
         """@owner: of the folder, if that is not @user."""
-        folder = place / "ttmem"
+        return self.listen_in(place / "ttmem", user, owner)
+
+    def listen_in(self, folder, user, owner=None):
         os.chown(folder, user if owner is None else owner, 0)
         listener = subprocess.Popen(
             [*become(user), sys.executable, "-c", LISTENER, str(folder / "ttmemd.sock")],
@@ -68,6 +98,28 @@ class Places:
         self.listeners.append(listener)
         assert listener.stdout.readline() == "listening\n"
         return listener
+
+    def alone(self, user, *words, **options):
+        """A command of a user without a session, with an empty /tmp and the build in it."""
+        mount = 'mount --bind "$1" "$2/build" && mount --rbind "$2" /tmp && shift 2 && exec "$@"'
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("TTMEM", "TT_ALLOC", "XDG"))}
+        return subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", mount, "sh", self.build, self.tmp, *become(user), *words],
+            env={**env, **options}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def heard_alone(self, listener, user):
+        """What a listener received of such a user's first allocation."""
+        player = self.alone(user, "/tmp/build/tests/programs/player", TTMEM="1")
+        try:
+            with player.stdin, player.stdout:
+                player.stdin.write("alloc 0 DRAM 0x1000 64 secret\n")
+                player.stdin.flush()
+                assert player.stdout.readline() == "ok\n"
+                return listener.communicate("\n", timeout=LIMIT)[0].strip()
+        finally:
+            player.kill()
+            player.wait()
 
     def heard(self, listener, before=(), run=False, **settings):
         """What a listener received of a program's first allocation. The program's own words are @before."""
@@ -139,6 +191,57 @@ def test_behind_an_impostor_the_users_own_daemon_is_found(places):
     own = places.listen(places.runtime, USER)
     assert places.heard(own, become(USER), run=True) == OFFERED
     assert impostor.communicate("\n", timeout=LIMIT)[0].strip() == REFUSED
+
+
+@pytest.mark.parametrize("listens", [ROOT_USER, USER])
+def test_without_a_session_the_users_folder_in_tmp_is_offered_to(places, listens):
+    """su, cron and containers set no XDG_RUNTIME_DIR."""
+    folder = places.tmp / f"ttmem-{USER}"
+    folder.mkdir(mode=0o700)
+    listener = places.listen_in(folder, listens, owner=USER)
+    assert places.heard_alone(listener, USER) == OFFERED
+
+
+@pytest.mark.parametrize("user", [ROOT_USER, USER])
+@pytest.mark.parametrize("owner,mode,listens", [(OTHER, 0o755, OTHER), (OTHER, 0o777, USER), (OTHER, 0o755, ROOT_USER),
+                                                (None, 0o777, OTHER), (None, 0o770, ROOT_USER)])  # fmt: skip
+def test_a_folder_in_tmp_that_others_have_made_is_not_looked_into(places, user, owner, mode, listens):
+    """None: it is the user's, but others may put a socket there."""
+    folder = places.tmp / f"ttmem-{user}"
+    folder.mkdir()
+    folder.chmod(mode)
+    listener = places.listen_in(folder, listens, owner=user if owner is None else owner)
+    assert places.heard_alone(listener, user) == "nobody came"
+
+
+def test_the_command_asks_no_daemon_in_such_a_folder(places):
+    """Not even one of its own user: somebody else has put it there."""
+    folder = places.tmp / f"ttmem-{USER}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    listener = places.listen_in(folder, USER, owner=OTHER)
+    asked = places.alone(USER, "sh", "-c", "/tmp/build/src/cli/ttmem status 2>&1")
+    assert "no ttmemd runs here" in asked.communicate(timeout=LIMIT)[0]
+    assert listener.communicate("\n", timeout=LIMIT)[0].strip() == "nobody came"
+
+
+def test_a_link_in_tmp_is_not_followed(places):
+    """Not even to a listener of root."""
+    listener = places.listen(places.runtime, ROOT_USER, owner=USER)
+    (places.tmp / f"ttmem-{USER}").symlink_to(places.runtime / "ttmem")
+    assert places.heard_alone(listener, USER) == "nobody came"
+
+
+def test_without_a_session_daemon_command_and_programs_find_each_other(places):
+    done = places.alone(USER, sys.executable, "-c", ALONE)
+    assert done.communicate(timeout=LIMIT)[0].splitlines()[-1] == f"1 0o40700 {USER}"
+
+
+def test_no_daemon_starts_in_a_folder_that_others_have_made(places):
+    (places.tmp / f"ttmem-{USER}").mkdir(mode=0o777)
+    done = places.alone(USER, "sh", "-c", "/tmp/build/src/daemon/ttmemd --config none --check 2>&1")
+    said = done.communicate(timeout=LIMIT)[0]
+    assert f"the folder of /tmp/ttmem-{USER}/ttmemd.sock is not only yours" in said and done.returncode == 1
 
 
 ROOTLESS = (*become(USER), "unshare", "--user", "--map-root-user", "--mount")
