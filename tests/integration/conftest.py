@@ -117,8 +117,8 @@ def build_folder():
 
 # Of the build folder, as patterns.
 PROGRAMS = (
-    "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.*", "src/metal/libttmem-metal.so",
-    "tests/programs/*", "python/*", "python/ttmem/*", "python/ttmem/_run/*",
+    "src/cli/ttmem", "src/daemon/ttmemd", "src/legacy/program/ttmem-legacy", "src/lib/libttmem.*",
+    "src/metal/libttmem-metal.so", "tests/programs/*", "python/*", "python/ttmem/*", "python/ttmem/_run/*",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@
 #include "source/proc/proc.h"
 
 #define DOCTOR_OLD_PATH "/tmp/tt_allocation_server.sock"
+#define DOCTOR_OLD_QUESTION "QUERY_ALL\n"
+#define DOCTOR_OLD_PATIENCE_MS 3000 /* where another server is; systemd may have to start ours */
 
 /* The effective capabilities of a process; all if they cannot be read, to avoid a false report. */
 static uint64_t doctor_capabilities(uint32_t pid)
@@ -134,55 +137,62 @@ int doctor_look_at_daemon(struct doctor *doctor)
 }
 
 /*
- * A server outside of our pid namespace cannot be looked at. If ttmemd is outside too and of the
- * same user, it is taken for that: ttmemd serves old clients unless it was told not to.
+ * Whether ttmem serves this connection of the old protocol. It is the only server that answers this line, which old
+ * scripts send; the original servers ignore it.
  */
-static void doctor_tell_outside(struct doctor *doctor, const char *path, uint32_t user_id)
+static bool doctor_is_answered(int fd)
 {
-	const struct doctor_daemon *daemon = &doctor->daemon;
+	struct pollfd answer = {.fd = fd, .events = POLLIN};
+	char byte;
 
-	if (daemon->answers && daemon->is_outside && daemon->user_id == user_id)
-		return;
-	doctor_tell(doctor, DOCTOR_OLD_SERVER, 0, 0,
-		    "a server outside this pid namespace listens at %s; it cannot be told from "
-		    "here whether it is ttmemd",
-		    path);
+	return send(fd, DOCTOR_OLD_QUESTION, strlen(DOCTOR_OLD_QUESTION), MSG_NOSIGNAL) > 0 &&
+	       poll(&answer, 1, DOCTOR_OLD_PATIENCE_MS) > 0 && recv(fd, &byte, 1, MSG_DONTWAIT) > 0;
+}
+
+/* A connection to the old protocol's socket; -1 = there is none. */
+static int doctor_connect_old(struct doctor *doctor, const char *path)
+{
+	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return -1;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return cleanup_steal_fd(&fd);
+	if (errno == ECONNREFUSED)
+		doctor_tell(doctor, DOCTOR_OLD_SOCKET, 0, 0, "nobody listens at %s", path);
+	return -1;
+}
+
+static bool doctor_is_ours(const char *comm)
+{
+	return strcmp(comm, "ttmemd") == 0 || strcmp(comm, "ttmem-legacy") == 0;
 }
 
 /*
- * Checks who listens at the old protocol's socket. A connection that sends nothing harms no server.
+ * Checks who serves old clients. The kernel names who has called listen(). That may be systemd, a process that has
+ * ended, or one outside of our pid namespace (0); then the server itself is asked.
  */
 static void doctor_look_at_old_socket(struct doctor *doctor)
 {
+	const struct proc *proc = &session_scan(doctor->session)->proc;
 	const char *path = secure_getenv("TT_ALLOC_SERVER_SOCKET");
-	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	CLEANUP_CLOSE int fd = -1;
 	struct ucred server;
 	socklen_t size = sizeof(server);
 	struct proc_facts facts = {0};
 
 	if (!path || !*path)
 		path = DOCTOR_OLD_PATH;
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+	fd = doctor_connect_old(doctor, path);
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) < 0)
 		return;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		if (errno == ECONNREFUSED)
-			doctor_tell(doctor, DOCTOR_OLD_SOCKET, 0, 0, "nobody listens at %s", path);
+	if (server.pid == 0 || proc_read(proc, (uint32_t)server.pid, &facts) < 0)
+		server.pid = 0;
+	/* Another ttmemd than the one that answers us: daemon-none reports it. */
+	if (doctor_is_ours(facts.comm) || doctor_is_answered(fd))
 		return;
-	}
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) < 0)
-		return;
-	/* From within a pid namespace, the pid of a server outside reads as 0. */
-	if (server.pid == 0) {
-		doctor_tell_outside(doctor, path, server.uid);
-		return;
-	}
-	if (!doctor->daemon.is_outside && (uint32_t)server.pid == doctor->daemon.pid)
-		return;
-	(void)proc_read(&session_scan(doctor->session)->proc, (uint32_t)server.pid, &facts);
-	if (strcmp(facts.comm, "ttmemd") == 0)
-		return; /* another ttmemd: daemon-none reports it */
 	doctor_tell(doctor, DOCTOR_OLD_SERVER, (uint32_t)server.pid, server.uid,
 		    "a server that is not ttmemd listens at %s", path);
 }

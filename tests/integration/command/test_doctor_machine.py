@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 
 import pytest
 
@@ -151,12 +152,43 @@ def test_ttmemd_is_known_from_inside_a_pid_namespace(ttmemd, asker):
 
 @pytest.mark.needs_root
 def test_another_server_outside_the_pid_namespace(ttmemd, asker):
-    """There is no daemon to compare with, so nobody can say what it is."""
+    """Nobody answers, and its pid says nothing inside."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(str(ttmemd.legacy))
         server.listen()
-        (finding,) = [f for f in examine(asker, before=INSIDE)["findings"] if f["id"] == "old-server"]
-    assert finding["pid"] is None and "cannot be told from here" in finding["what"]
+        assert found(asker, before=INSIDE)["old-server"] == [None]
+
+
+LISTEN = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).listen()"
+# As systemd starts a service that has one socket.
+SERVE = """
+import os, sys
+listening, name, *command = sys.argv[1:]
+os.dup2(int(listening), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1", LISTEN_FDNAMES=name)
+os.execv(command[0], command)
+"""
+
+
+def test_who_serves_a_socket_that_another_process_has_opened(ttmemd, asker):
+    """systemd opens it, or whoever did has ended: the kernel still names that process."""
+    program = ttmemd.build / "src" / "legacy" / "program" / "ttmem-legacy"
+    reading, writing = os.pipe()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server, open(reading, "rb") as ready:
+        server.bind(str(ttmemd.legacy))
+        subprocess.run([sys.executable, "-c", LISTEN, str(server.fileno())], check=True, pass_fds=[server.fileno()])
+        assert found(asker)["old-server"] == [None]
+        server.settimeout(LIMIT)
+        server.accept()[0].close()  # doctor's
+        command = [program, "--config", "none", "--socket", ttmemd.socket, "--legacy-socket", ttmemd.legacy]
+        serving = ttmemd.adopt(subprocess.Popen(
+            [sys.executable, "-c", SERVE, str(server.fileno()), "legacy", *map(str, command), "--ready-fd", str(writing)],
+            pass_fds=[server.fileno(), writing]))  # fmt: skip
+        os.close(writing)
+        assert ready.read(1) == b"\n"
+        assert "old-server" not in found(asker)
+        serving.terminate()
+        assert serving.wait(timeout=LIMIT) == 0
 
 
 def test_old_socket(ttmemd, asker):
