@@ -27,21 +27,31 @@
 #include "cli/smi/smi-prometheus.h"
 #include "daemon/fleet/fleet.h"
 #include "daemon/flight/moment-list.h"
+#ifdef SCHEMAS_LEGACY
 #include "legacy/commands/analyze.h"
+#endif
 
 int main(void)
 {
 	static const struct document *const documents[] = {
-		&analyze_document, &buffers_document, &buffers_groups_document,
-		&cards_document,   &check_document,   &devices_document,
-		&devices_one,      &diff_document,    &doctor_document,
-		&ended_document,   &fit_document,     &fleet_answer,
-		&growth_document,  &healthz_document, &history_document,
-		&host_document,    &hosts_document,   &incidents_document,
-		&leaks_document,   &map_document,     &moment_list_document,
-		&open_document,    &peak_document,    &prometheus_document,
-		&ps_document,      &replay_document,  &series_document,
-		&session_document, &smi_document,     &status_document,
+#ifdef SCHEMAS_LEGACY
+		&analyze_document,
+#endif
+		&buffers_document,    &buffers_groups_document,
+		&cards_document,      &check_document,
+		&devices_document,    &devices_one,
+		&diff_document,       &doctor_document,
+		&ended_document,      &fit_document,
+		&fleet_answer,        &growth_document,
+		&healthz_document,    &history_document,
+		&host_document,       &hosts_document,
+		&incidents_document,  &leaks_document,
+		&map_document,        &moment_list_document,
+		&open_document,       &peak_document,
+		&prometheus_document, &ps_document,
+		&replay_document,     &series_document,
+		&session_document,    &smi_document,
+		&status_document,
 	};
 	struct emit json = EMIT_INIT(stdout);
 

@@ -125,6 +125,10 @@ function folder(path, uses, tests,    words, n, i) {
 # @kind: 1 for every file, 2 for tests only.
 function edge(from, to, kind) {
 	allowed[from, to] = kind
+	if (to ~ /^legacy\// && from !~ /^legacy\// && from != "daemon") {
+		printf "layers: %s uses %s, but nothing outside legacy may\n", from, to
+		bad = 1
+	}
 	if (kind == 1 && to !~ /^(ttmem|uapi|kernel\/)/ && !(to in known)) {
 		printf "layers: %s uses %s, which does not stand above it\n", from, to
 		bad = 1

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The command and its libraries build without src/legacy: -Dlegacy=disabled, in build-nolegacy/, compiled in the fastest way.
+# Not ttmemd yet: it contains the server for old clients.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+ROOT=$PWD
+. tools/dev/common.sh
+. tools/dev/build.sh
+
+configure build-nolegacy -Dlegacy=disabled -Dtests=false -Ddashboard=disabled -Dman=disabled -Doptimization=0 -Ddebug=false &&
+	compile build-nolegacy src/cli/ttmem || exit 1
+
+if build-nolegacy/src/cli/ttmem help | grep -E '^From the old tools|^  (analyze|dump) '; then
+	exit 1
+fi
