@@ -77,31 +77,15 @@ struct accept_peer *accept_peer_free(struct accept_peer *peer)
 	return NULL;
 }
 
-/* The process of a pidfd; 0 if it is not a pidfd or its process is not visible. */
-static uint32_t accept_pid_of(int pid_fd)
-{
-	char path[64], text[1024];
-	CLEANUP_FCLOSE FILE *file = NULL;
-	uint32_t pid;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pid_fd);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	while (fgets(text, sizeof(text), file)) {
-		if (sscanf(text, "Pid:\t%u", &pid) == 1)
-			return pid;
-	}
-	return 0;
-}
-
 /*
  * Takes the sender's own pidfd if it is right, else opens one, else has none: the process has
  * exited, or pidfds are not available here.
  */
 static void accept_settle_pid_fd(struct accept_peer *peer, int *offered)
 {
-	if (*offered >= 0 && accept_pid_of(*offered) == peer->pid)
+	uint32_t pid;
+
+	if (*offered >= 0 && proc_of_pid_fd(*offered, &pid) == 0 && pid == peer->pid)
 		peer->pid_fd = cleanup_steal_fd(offered);
 	else
 		peer->pid_fd = (int)syscall(SYS_pidfd_open, peer->pid, 0);

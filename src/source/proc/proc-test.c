@@ -255,6 +255,26 @@ UNIT(a_pidfd_is_only_of_the_process_that_is_meant)
 	proc_close(&proc);
 }
 
+UNIT(a_pidfd_tells_its_process_until_nothing_is_left_of_it)
+{
+	pid_t pid = fork();
+	uint32_t found = 0;
+	int fd, null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	siginfo_t ended;
+
+	if (pid == 0)
+		_exit(0);
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	assert(pid > 0 && fd >= 0 && null >= 0);
+	assert(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT) == 0);
+	assert(proc_of_pid_fd(fd, &found) == 0 && found == (uint32_t)pid);
+	assert(waitpid(pid, NULL, 0) == pid);
+	assert(proc_of_pid_fd(fd, &found) == -ESRCH);
+	assert(proc_of_pid_fd(null, &found) == -EBADF);
+	assert(close(fd) == 0 && close(null) == 0);
+	assert(proc_of_pid_fd(fd, &found) == -ENOENT);
+}
+
 /* Without a descriptor nothing can be read of it, but it lives. */
 UNIT(a_process_that_cannot_be_read_has_not_ended)
 {

@@ -190,6 +190,27 @@ int proc_pid_fd(const struct proc *proc, struct process_id id)
 	return -ESRCH;
 }
 
+int proc_of_pid_fd(int pid_fd, uint32_t *ret_pid)
+{
+	char path[64], text[1024];
+	CLEANUP_FCLOSE FILE *file = NULL;
+	int64_t pid;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pid_fd);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (fgets(text, sizeof(text), file)) {
+		if (sscanf(text, "Pid:\t%" SCNd64, &pid) != 1)
+			continue;
+		if (pid <= 0 || pid > UINT32_MAX)
+			return pid == 0 ? -EXDEV : -ESRCH;
+		*ret_pid = (uint32_t)pid;
+		return 0;
+	}
+	return -EBADF;
+}
+
 /* Marks the file of one mapping. Returns how many were found. */
 static size_t proc_mark_mapped(struct proc_mappings *search, const char *line)
 {

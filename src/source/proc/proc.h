@@ -68,6 +68,13 @@ static inline bool proc_is_there(const struct proc *proc, struct process_id id)
 /* A pidfd of that process; -ESRCH if the pid is another's by now, or another negative errno. */
 int proc_pid_fd(const struct proc *proc, struct process_id id);
 
+/*
+ * The process of a pidfd. As long as this says the same, its pid is not another's. -ESRCH if nothing of it
+ * is left; -EXDEV if it is outside of our pid namespace; -EBADF if @pid_fd is no pidfd; another negative
+ * errno if that cannot be read.
+ */
+int proc_of_pid_fd(int pid_fd, uint32_t *ret_pid);
+
 #define PROC_FILES_MAX 256u
 
 struct proc_file {
