@@ -176,6 +176,15 @@ void daemon_keep_judged(void *context, struct tracked *tracked, bool is_read)
 		daemon_keep_copied(daemon, tracked, is_read);
 }
 
+/* Incidents are not carried over into the book that continues it. */
+void daemon_keep_replaced(void *context, struct tracked *tracked)
+{
+	struct daemon *daemon = context;
+
+	recorder_hurry(daemon->recorder, tracked);
+	daemon_keep_judged(daemon, tracked, false);
+}
+
 static void keep_flush_run(struct worker_job *job)
 {
 	struct daemon *daemon = container_of(job, struct daemon, flush);

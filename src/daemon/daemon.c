@@ -359,6 +359,7 @@ static int daemon_open_inside(struct daemon *daemon)
 				.notice = daemon_failed,
 				.program = daemon_program,
 				.ended = daemon_ended,
+				.replaced = daemon_keep_replaced,
 			},
 		.first_pass = daemon_first_pass,
 		.adopt = daemon_handover_adopt,

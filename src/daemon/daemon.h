@@ -212,6 +212,8 @@ void daemon_keep_take(struct daemon *daemon);
 int daemon_keep_open(struct daemon *daemon);
 void daemon_keep_added(struct daemon *daemon, struct tracked *tracked);
 void daemon_keep_ended(struct daemon *daemon, struct tracked *tracked);
+/* Another book continues it: it is let go, and nobody judges it. */
+void daemon_keep_replaced(void *context, struct tracked *tracked);
 void daemon_keep_judged(void *context, struct tracked *tracked, bool is_read);
 void daemon_keep_copied(void *context, struct tracked *tracked, bool may_wait);
 void daemon_keep_flush(struct daemon *daemon);

@@ -15,13 +15,14 @@
 #include "source/books/verify-book.h"
 #include "source/proc/proc.h"
 
-/* Who made the file, or whom we made it for. Anybody can claim in their own book that we did. */
+/* Who made the file, or whom root or we made it for. Anybody can claim in their own book that it was so. */
 static uint32_t open_user(const struct scan_book *book)
 {
 	const struct book_header *header = &book->reader.header;
 
-	return header->source == BOOK_SOURCE_SOCKET && book->uid == geteuid() ? header->uid
-									      : book->uid;
+	return header->source == BOOK_SOURCE_SOCKET && (book->uid == 0 || book->uid == geteuid())
+		       ? header->uid
+		       : book->uid;
 }
 
 int registry_open_consume(const struct proc *proc, int fd, struct process_id process,

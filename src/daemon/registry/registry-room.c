@@ -9,13 +9,16 @@
 #include "daemon/registry/tracked.h"
 #include "source/books/scan.h"
 
-bool registry_room(const struct book_list *book_list, size_t max, const struct scan_book *book)
+bool registry_room(const struct book_list *book_list, size_t max, const struct scan_book *book,
+		   const struct tracked *old)
 {
 	size_t of_process = 0, of_user = 0;
 
 	for (size_t i = 0; i < book_list->count; i++) {
 		const struct tracked *tracked = book_list->list[i];
 
+		if (tracked == old)
+			continue;
 		of_process += process_id_equal(tracked->process, book->owner.id);
 		of_user += tracked->maker == book->uid;
 	}

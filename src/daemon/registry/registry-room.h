@@ -14,10 +14,12 @@
 
 struct book_list;
 struct scan_book;
+struct tracked;
 
 /*
  * @max: limit for all books. One user may have half of them, except for root and the daemon's own
  * user. Not a struct quota: the list has the processes and users of all books, and is counted when a book
- * comes.
+ * comes. @old: a book that goes for it; NULL = none.
  */
-bool registry_room(const struct book_list *book_list, size_t max, const struct scan_book *book);
+bool registry_room(const struct book_list *book_list, size_t max, const struct scan_book *book,
+		   const struct tracked *old);

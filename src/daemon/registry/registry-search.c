@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "daemon/registry/book-search.h"
 #include "daemon/registry/registry-private.h"
 #include "daemon/registry/tracked.h"
@@ -12,18 +11,20 @@
 static void registry_search_found(void *context, struct scan_book *book, int pid_fd)
 {
 	struct registry *registry = context;
-	CLEANUP_CLOSE int owned = pid_fd;
+	const struct registry_newcomer what = {.book = book, .pid_fd = pid_fd};
 	struct registry_entry *entry;
 	bool alive = book->alive;
 	int r;
 
 	/* Clients of another daemon are none of our concern. */
-	if (registry_find(registry, book->id) || registry_was_judged(registry, book) ||
+	if (registry_find(registry, book->id) || registry_was_judged(registry, book->id) ||
 	    book->reader.header.source == BOOK_SOURCE_SOCKET) {
 		scan_book_free(book);
+		if (pid_fd >= 0)
+			(void)close(pid_fd); /* nothing was written to it */
 		return;
 	}
-	r = registry_add(registry, book, cleanup_steal_fd(&owned), NULL, &entry);
+	r = registry_add(registry, &what, &entry);
 	if (r < 0) {
 		registry_refuse(registry, r);
 		return;
@@ -43,7 +44,7 @@ static void registry_search_judged(void *context, struct tracked *tracked,
 	if (verdict == BOOK_SEARCH_EXECED && !registry_is_over(entry))
 		registry_end(entry, true);
 	else if (entry->pid_fd.fd < 0 || registry_is_over(entry)) /* else the pidfd tells */
-		registry_end(entry, false);
+		registry_over(entry);
 }
 
 static void registry_search_passed(void *context, uint64_t took_ns, size_t refused)
@@ -66,7 +67,8 @@ static size_t registry_search_doubtful(void *context, bool all, struct tracked *
 	for (size_t i = 0; i < registry->count && n < max; i++) {
 		struct registry_entry *entry = registry->entries[i];
 
-		if (entry->pid_fd.fd < 0 || (!entry->keeper && (all || entry->connection.fd < 0)))
+		if ((entry->pid_fd.fd < 0 && !entry->is_over) ||
+		    (!registry_is_kept(entry) && (all || entry->connection.fd < 0)))
 			ret_list[n++] = tracked_ref(entry->tracked);
 	}
 	return n;

@@ -79,12 +79,12 @@ struct registry_entry *registry_find(const struct registry *registry, struct boo
 	return NULL;
 }
 
-bool registry_was_judged(const struct registry *registry, const struct scan_book *book)
+bool registry_was_judged(const struct registry *registry, struct book_id id)
 {
 	size_t n = (size_t)bits_min(registry->judged_count, REGISTRY_JUDGED_MAX);
 
 	for (size_t i = 0; i < n; i++) {
-		if (book_id_equal(registry->judged[i], book->id))
+		if (book_id_equal(registry->judged[i], id))
 			return true;
 	}
 	return false;
@@ -136,6 +136,7 @@ static void entry_free(struct registry_entry *entry)
 {
 	entry_close(entry, &entry->pid_fd);
 	entry_close(entry, &entry->connection);
+	loop_cancel(entry->registry->config.loop, &entry->patience);
 	tracked_unref(entry->tracked);
 	free(entry);
 }
@@ -177,8 +178,7 @@ static void entry_drain(struct registry_entry *entry)
 		;
 }
 
-/* How the process ended, while its pidfd is still there to tell. */
-static void entry_read_exit(const struct registry_entry *entry)
+void registry_read_exit(struct registry_entry *entry)
 {
 	struct tracked *tracked = entry->tracked;
 	struct registry *registry = entry->registry;
@@ -197,8 +197,8 @@ void registry_end(struct registry_entry *entry, bool execed)
 	if (entry->keeper && !entry->keeper->drain(entry->keeper))
 		return; /* the pidfd stays readable, so we are called again */
 	entry_drain(entry);
-	if (!execed)
-		entry_read_exit(entry);
+	if (!execed && !entry->is_over)
+		registry_read_exit(entry);
 	tracked->ending.execed = execed;
 	tracked->ending.ended_ns = clock_ns(CLOCK_REALTIME);
 	__atomic_store_n(&tracked->has_ended, true, __ATOMIC_RELEASE);
@@ -229,7 +229,7 @@ bool registry_is_over(const struct registry_entry *entry)
 
 static void entry_pid_ready(struct loop_source *source, uint32_t events)
 {
-	registry_end(container_of(source, struct registry_entry, pid_fd), false);
+	registry_over(container_of(source, struct registry_entry, pid_fd));
 }
 
 /* A notice, or the end of the connection, which alone does not mean that the process has exited. */
@@ -251,6 +251,11 @@ static void entry_watch(struct registry_entry *entry, struct loop_source *source
 	source->fd = fd;
 	if (fd >= 0 && loop_add(entry->registry->config.loop, source, EPOLLIN) < 0)
 		(void)close(cleanup_steal_fd(&source->fd)); /* nothing was written to it */
+}
+
+void registry_watch_pid(struct registry_entry *entry, int pid_fd)
+{
+	entry_watch(entry, &entry->pid_fd, pid_fd);
 }
 
 /*
@@ -279,49 +284,90 @@ static void registry_doubt_others(struct registry *registry, const struct tracke
 		struct tracked *other = registry->entries[i]->tracked;
 
 		if (other != tracked && process_id_equal(other->process, tracked->process) &&
-		    !registry->entries[i]->keeper)
+		    !registry_is_kept(registry->entries[i]))
 			book_search_doubt(registry->search, other);
 	}
 }
 
-int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
-		 struct registry_keeper *keeper, struct registry_entry **ret_entry)
+/* Whether there is room for it. 0 or a negative errno. */
+static int registry_admit(const struct registry *registry, const struct registry_newcomer *what)
+{
+	size_t max = (size_t)bits_min(REGISTRY_BOOKS_MAX, registry->fds_max / 4);
+
+	if (!registry_room(registry->book_list, max, what->book,
+			   what->old ? what->old->tracked : NULL))
+		return -ENOSPC;
+	return registry_is_short(registry, what->book) ? -EMFILE : 0;
+}
+
+/* An entry that is not in the list yet. NULL: no memory. */
+static struct registry_entry *entry_new(struct registry *registry,
+					const struct registry_newcomer *what)
 {
 	struct registry_entry *entry = calloc(1, sizeof(*entry));
-	const struct registry_hooks *hooks = &registry->config.hooks;
-	CLEANUP_CLOSE int owned = pid_fd;
 	char namespaces[NAMESPACES_SIZE];
 
-	bool has_room = registry_room(registry->book_list,
-				      bits_min(REGISTRY_BOOKS_MAX, registry->fds_max / 4), book);
-
-	if (!entry || !has_room || registry_is_short(registry, book)) {
-		int r = !entry ? -ENOMEM : !has_room ? -ENOSPC : -EMFILE;
-
-		scan_book_free(book);
-		free(entry);
-		return r;
+	if (!entry) {
+		scan_book_free(what->book);
+		return NULL;
 	}
-	registry_locate(&registry->namespaces, book, namespaces);
+	registry_locate(&registry->namespaces, what->book, namespaces);
 	*entry = (struct registry_entry){
 		.registry = registry,
 		.pid_fd = {.fd = -1, .ready = entry_pid_ready},
 		.connection = {.fd = -1, .ready = entry_connection_ready},
-		.keeper = keeper,
-		.tracked = tracked_new_consume(book, registry->since, namespaces),
+		.keeper = what->keeper,
+		.tracked = tracked_new_consume(what->book, registry->since, namespaces),
 	};
-	if (entry->tracked)
-		registry_find_memory(&registry->proc, entry->tracked);
-	registry_exits_begin(registry, entry, owned);
-	if (!entry->tracked || registry_insert(registry, entry) < 0) {
-		tracked_unref(entry->tracked);
+	if (!entry->tracked) {
 		free(entry);
-		return -ENOMEM;
+		return NULL;
 	}
-	entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&owned));
+	entry->tracked->link = what->link;
+	/* What the old book has counted is not news. */
+	entry->tracked->is_older |= what->old != NULL;
+	registry_find_memory(&registry->proc, entry->tracked);
+	return entry;
+}
+
+/* Nobody hears of the end of what it replaces, and no list has both. */
+static void registry_put_in_place(struct registry *registry, struct registry_entry *entry,
+				  struct registry_entry *old)
+{
+	const struct registry_hooks *hooks = &registry->config.hooks;
+
+	if (old)
+		registry_take_out(registry, old);
 	registry_doubt_others(registry, entry->tracked);
 	registry_publish(registry);
 	hooks->added(hooks->context, entry->tracked);
+	if (!old)
+		return;
+	hooks->replaced(hooks->context, old->tracked);
+	entry_free(old);
+}
+
+int registry_add(struct registry *registry, const struct registry_newcomer *what,
+		 struct registry_entry **ret_entry)
+{
+	CLEANUP_CLOSE int owned = what->pid_fd;
+	struct registry_entry *entry;
+	int r = registry_admit(registry, what);
+
+	if (r < 0) {
+		scan_book_free(what->book);
+		return r;
+	}
+	entry = entry_new(registry, what);
+	if (!entry)
+		return -ENOMEM;
+	registry_exits_begin(registry, entry, owned);
+	if (registry_insert(registry, entry) < 0) {
+		entry_free(entry);
+		return -ENOMEM;
+	}
+	entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&owned));
+	registry_put_in_place(registry, entry, what->old);
 	*ret_entry = entry;
 	return 0;
 }
@@ -329,15 +375,17 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 int registry_add_consume(struct registry *registry, struct scan_book *book, int pid_fd,
 			 struct registry_keeper *keeper, struct tracked **ret_tracked)
 {
-	CLEANUP_CLOSE int owned = pid_fd;
+	const struct registry_newcomer what = {.book = book, .pid_fd = pid_fd, .keeper = keeper};
 	struct registry_entry *entry;
 	int r;
 
 	if (registry_find(registry, book->id)) {
 		scan_book_free(book);
+		if (pid_fd >= 0)
+			(void)close(pid_fd); /* nothing was written to it */
 		return -EEXIST;
 	}
-	r = registry_add(registry, book, cleanup_steal_fd(&owned), keeper, &entry);
+	r = registry_add(registry, &what, &entry);
 	if (r < 0) {
 		registry->counts.refused++;
 		return r;
@@ -349,19 +397,22 @@ int registry_add_consume(struct registry *registry, struct scan_book *book, int 
 
 int registry_add_peer_consume(struct registry *registry, struct accept_peer *peer)
 {
+	struct registry_newcomer what = {.book = peer->book};
 	struct registry_entry *entry = registry_find(registry, peer->book->id);
 	int r = 0;
 
 	/*
 	 * It was found in a child and judged before its offer was handled; or no library made it.
 	 */
-	if (registry_was_judged(registry, peer->book))
+	if (registry_was_judged(registry, peer->book->id))
 		r = -EEXIST;
 	else if (peer->book->reader.header.source == BOOK_SOURCE_SOCKET)
 		r = -EPERM;
-	else if (!entry)
-		r = registry_add(registry, cleanup_steal(peer->book),
-				 cleanup_steal_fd(&peer->pid_fd), NULL, &entry);
+	else if (!entry) {
+		peer->book = NULL;
+		what.pid_fd = cleanup_steal_fd(&peer->pid_fd);
+		r = registry_add(registry, &what, &entry);
+	}
 	if (r == 0) {
 		entry_close(entry, &entry->connection);
 		entry_watch(entry, &entry->connection, cleanup_steal_fd(&peer->fd));
@@ -380,34 +431,43 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 	return r;
 }
 
+/* Kept for its process by a program that is trusted; anybody can claim in their own book that it is. */
+static bool registry_was_kept(const struct scan_book *book)
+{
+	return book->reader.header.source == BOOK_SOURCE_SOCKET &&
+	       (book->uid == 0 || book->uid == geteuid());
+}
+
 int registry_restore_consume(struct registry *registry, int fd, struct process_id process)
 {
+	const struct registry_config *config = &registry->config;
+	struct registry_newcomer what = {.pid_fd = -1};
 	struct registry_entry *entry;
-	struct scan_book *book;
-	int r = registry_open_consume(&registry->proc, fd, process, &book);
-	int pid_fd = -1;
 	bool alive, is_heard;
+	int r = registry_open_consume(&registry->proc, fd, process, &what.book);
 
 	if (r < 0)
 		return r;
-	if (registry_find(registry, book->id)) {
-		scan_book_free(book);
+	if (registry_find(registry, what.book->id)) {
+		scan_book_free(what.book);
 		return -EEXIST;
 	}
-	if (book->alive)
-		pid_fd = proc_pid_fd(&registry->proc, process);
+	if (what.book->alive)
+		what.pid_fd = proc_pid_fd(&registry->proc, process);
 	/* No pidfd: it has exited since we looked, or pidfds are not available. */
-	alive = pid_fd >= 0 || (book->alive && !proc_has_ended(&registry->proc, process));
-	is_heard = !alive && registry->config.hears &&
-		   registry->config.hears(registry->config.hooks.context, process);
-	/* Check the owner: anybody can claim in their own book that we kept it. */
-	if ((pid_fd >= 0 || is_heard) && book->reader.header.source == BOOK_SOURCE_SOCKET &&
-	    book->uid == geteuid() && registry->config.adopt)
-		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);
-	r = registry_add(registry, book, pid_fd, NULL, &entry);
-	if (r == 0 && !alive)
-		registry_end(entry, false);
-	return r;
+	alive = what.pid_fd >= 0 || (what.book->alive && !proc_has_ended(&registry->proc, process));
+	is_heard = !alive && config->hears && config->hears(config->hooks.context, process);
+	if ((what.pid_fd >= 0 || is_heard) && registry_was_kept(what.book) && config->adopt)
+		return config->adopt(config->hooks.context, what.book, what.pid_fd);
+	if (registry_was_kept(what.book))
+		what.book->uid = what.book->owner.real_uid;
+	r = registry_add(registry, &what, &entry);
+	if (r < 0 || alive)
+		return r;
+	if (registry_is_kept(entry) && !config->hears)
+		registry_await_keeper(entry);
+	registry_over(entry);
+	return 0;
 }
 
 int registry_new(struct registry **ret_registry, const struct registry_config *config)

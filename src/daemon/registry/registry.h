@@ -3,10 +3,11 @@
 
 /*
  * Every process with a book, from the moment the daemon learns of it until it has ended and been
- * judged, that is checked for leaks. Books come from three sources: handed over on the native
- * socket, found under /proc, and kept by the daemon itself for clients of the old protocol. A
- * process has ended when its pidfd becomes readable; the end of a connection is only a reason to
- * check whether the process has executed another program.
+ * judged, that is checked for leaks. Books come from four sources: handed over on the native
+ * socket, found under /proc, kept by the daemon itself for clients of the old protocol, and kept by
+ * another program, which offers them over a link. A process has ended when its pidfd becomes
+ * readable and whoever keeps its book has nothing more to write; the end of a connection is only a
+ * reason to check whether the process has executed another program.
  *
  * Lives in the loop's thread, except for registry_books().
  */
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/book-id.h"
+#include "base/clock.h"
 #include "base/process-id.h"
 #include "source/books/accept.h"
 
@@ -40,6 +42,8 @@ struct registry_hooks {
 	void (*program)(void *context, const struct tracked *tracked, int fd);
 	/* Its owner has ended (tracked->ending says how). The book is no longer in the list. */
 	void (*ended)(void *context, struct tracked *tracked);
+	/* Another book continues it, which was added before this; its process has not ended. */
+	void (*replaced)(void *context, struct tracked *tracked);
 };
 
 /* Implemented by whoever adds a book that the daemon itself keeps. */
@@ -69,7 +73,8 @@ struct registry_config {
 	int (*adopt)(void *context, struct scan_book *book, int pid_fd);
 	/*
 	 * Whether messages of a client of the old protocol that has ended may still be read: then its
-	 * book is restored like that of a living one, with pidfd -1. May be NULL.
+	 * book is restored like that of a living one, with pidfd -1. NULL: another program keeps it, and
+	 * may come back within REGISTRY_PATIENCE_NS.
 	 */
 	bool (*hears)(void *context, struct process_id process);
 };
@@ -96,6 +101,38 @@ int registry_add_consume(struct registry *registry, struct scan_book *book, int 
 
 /* Adds a book that was handed over. Takes the peer with its connection and its book. */
 int registry_add_peer_consume(struct registry *registry, struct accept_peer *peer);
+
+#define REGISTRY_PATIENCE_NS (5 * NS_PER_S)
+
+/* A book that another program keeps; whoever asks has checked that it may, and whose book it is. */
+struct registry_offer {
+	struct scan_book *book; /* with its owner; uid is the owner's */
+	int pid_fd;             /* -1 = the owner has ended */
+	const void *link;       /* tells one connection from the others */
+	struct book_id old;     /* of the book that this one continues; inode 0 = none */
+};
+
+/*
+ * Adds such a book, or says that a known one is kept by this link now; takes book and pidfd in any case.
+ * Its process ends when registry_closed() or registry_unlink() was called, too. The old one goes
+ * without having ended. 0, or a negative errno: -EEXIST if the process was judged already.
+ */
+int registry_keep_consume(struct registry *registry, const struct registry_offer *offer);
+
+/* Its keeper writes nothing more to it. Ignored if this link does not keep it. */
+void registry_closed(struct registry *registry, const void *link, struct book_id id);
+
+/* The same for all books of a link: it is gone. */
+void registry_unlink(struct registry *registry, const void *link);
+
+/* A book that is in the list; NULL = it is not. */
+struct tracked *registry_get(const struct registry *registry, struct book_id id);
+
+/* Of such a book: the pidfd of its owner, which is the registry's; -1 = none. */
+int registry_pid_fd(const struct registry *registry, const struct tracked *tracked);
+
+/* An offer was refused before it got here. */
+void registry_count_refused(struct registry *registry);
 
 /*
  * Adds a book that was held while no daemon ran, with what was known of its owner then; takes the

@@ -63,6 +63,9 @@ struct tracked {
 	/* Of its peaks, when they were last looked at; used only by the recorder's sampling. */
 	uint64_t peaks_signature;
 
+	/* The link of the program that keeps it, NULL = none; used only by the loop's thread. */
+	const void *link;
+
 	/* Its events are or were printed as the old server's lines; used only by who prints them. */
 	bool is_printed;
 
