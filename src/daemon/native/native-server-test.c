@@ -17,6 +17,7 @@
 #include "book/testing/testing-model.h"
 #include "daemon/registry/collector.h"
 #include "source/books/verify-book.h"
+#include "wire/link.h"
 
 UNIT(documents_come_whole_and_one_after_the_other)
 {
@@ -103,6 +104,29 @@ UNIT(what_cannot_be_answered_is_told)
 		free(text);
 	}
 	close(fd);
+	native_testing_close(&world);
+}
+
+/* Whether it is sent before the connection is accepted, or after. */
+UNIT(a_link_is_handed_on_with_its_connection)
+{
+	struct link_hello hello = {.want = LINK_WANT_LINES};
+	struct native_testing world;
+	int fd;
+
+	native_testing_open(&world);
+	link_head_init(&hello.head, LINK_HELLO, sizeof(hello));
+	for (unsigned int late = 0; late < 2; late++) {
+		fd = native_testing_connect(&world);
+		while (late && native_testing_counts(&world).connections == 0)
+			assert(loop_turn(world.loop, 10) == 0);
+		assert(send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello));
+		assert(native_testing_is_closed(&world, fd));
+		assert(world.links == late + 1 && world.link_want == LINK_WANT_LINES);
+		assert(native_testing_counts(&world).connections == 0);
+		close(fd);
+	}
+	assert(native_testing_counts(&world).garbage == 0 && world.offers == 0);
 	native_testing_close(&world);
 }
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "daemon/native/native-answer.h"
 #include "daemon/native/native-query.h"
 #include "source/books/accept.h"
+#include "wire/link.h"
 
 /*
  * The worker answers one question after the other, and some take long. So its queue has only a few of each
@@ -277,11 +279,24 @@ static void native_connection_ask(struct native_connection *connection)
 	native_serve_waiting(native);
 }
 
-static void native_offer_consume(struct native *native, struct accept_peer *peer)
+/* What is no question: @received is what accept_receive_any() said. Takes the peer. */
+static void native_take(struct native *native, struct accept_peer *peer, int received)
 {
-	native_count(&native->counts.offers);
-	if (native->config.hooks.offer_consume(native->config.hooks.context, peer) < 0)
-		native_count(&native->counts.offers_refused);
+	const struct native_hooks *hooks = &native->config.hooks;
+	struct link_hello hello;
+
+	if (received == 0) {
+		native_count(&native->counts.offers);
+		if (hooks->offer_consume(hooks->context, peer) < 0)
+			native_count(&native->counts.offers_refused);
+	} else if (received == ACCEPT_LINK && hooks->link_consume) {
+		memcpy(&hello, native->packet.bytes, sizeof(hello));
+		hooks->link_consume(hooks->context, peer, hello.want);
+	} else {
+		if (received > 0 && received != ACCEPT_CLOSED)
+			native_count(&native->counts.garbage);
+		accept_peer_free(peer);
+	}
 }
 
 /* A connection that waited says something, or nothing any more. */
@@ -297,13 +312,9 @@ static void native_connection_receive(struct native_connection *connection)
 		native_connection_ask(connection);
 		return;
 	}
-	if (r == 0) {
-		loop_remove(native->config.loop, &connection->source);
-		connection->peer = NULL;
-		native_offer_consume(native, peer);
-	} else if (r > 0 && r != ACCEPT_CLOSED) {
-		native_count(&native->counts.garbage);
-	}
+	loop_remove(native->config.loop, &connection->source);
+	connection->peer = NULL;
+	native_take(native, peer, r);
 	native_connection_drop(connection);
 }
 
@@ -407,14 +418,8 @@ static void native_accept_one(struct native *native, struct accept_peer *peer)
 	struct native_connection *connection;
 	int r = accept_receive_any(peer, native->config.proc, &native->packet);
 
-	if (r == 0) {
-		native_offer_consume(native, peer);
-		return;
-	}
 	if (r != -EAGAIN && r != ACCEPT_REQUEST) {
-		if (r > 0 && r != ACCEPT_CLOSED)
-			native_count(&native->counts.garbage);
-		accept_peer_free(peer);
+		native_take(native, peer, r);
 		return;
 	}
 	if (native_connection_new_consume(native, peer, &connection) < 0) {

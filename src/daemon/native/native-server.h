@@ -3,8 +3,8 @@
 
 /*
  * The native socket. The first bytes of a packet say what it is: an offer of a book, which goes to
- * the registry with its connection; a request for descriptors (wire/native.h); or an HTTP request
- * (wire/http-request.h). A worker answers requests, one at a time per connection and a few of
+ * the registry with its connection; the beginning of a link (wire/link.h), which goes to whoever has
+ * the links; a request for descriptors (wire/native.h); or an HTTP request (wire/http-request.h). A worker answers requests, one at a time per connection and a few of
  * each user, and the loop sends the answer as the socket accepts it. A client that sends
  * garbage, does not read, or holds too many connections loses its connection; no other client is
  * affected.
@@ -35,6 +35,8 @@ struct native_hooks {
 	void *context;
 	/* Takes the peer with its book, e.g. registry_add_peer_consume(). In the loop's thread. */
 	int (*offer_consume)(void *context, struct accept_peer *peer);
+	/* Takes the peer, which begins a link and @wants LINK_WANT_...; links_add_consume(). NULL = nobody does */
+	void (*link_consume)(void *context, struct accept_peer *peer, uint32_t want);
 
 	/*
 	 * The current list of tracked books, counted, e.g. registry_books(). In the worker's

@@ -20,6 +20,7 @@
 #include "base/testing/unit.h"
 #include "book/testing/book-testing.h"
 #include "source/books/verify-book.h"
+#include "wire/link.h"
 #include "wire/offer.h"
 
 static struct proc proc;
@@ -179,6 +180,32 @@ UNIT(requests_are_told_from_offers)
 	assert(accept_receive_any(peer, &proc, &request) == ACCEPT_BAD_MESSAGE);
 	assert(give(http, sizeof(http) - 1, NULL, 0) == ACCEPT_BAD_MESSAGE);
 	assert(accept_receive_any(peer, &proc, &request) == -EAGAIN);
+	end();
+}
+
+UNIT(the_beginning_of_a_link_is_told_from_offers_and_requests)
+{
+	static struct accept_request request;
+	struct link_hello hello = {.want = LINK_WANT_BOOKS};
+
+	begin();
+	link_head_init(&hello.head, LINK_HELLO, sizeof(hello));
+	assert(fd_pass_send(client, &hello, sizeof(hello), NULL, 0, 0) == 0);
+	assert(accept_receive_any(peer, &proc, &request) == ACCEPT_LINK);
+	assert(request.length == sizeof(hello) && !memcmp(request.bytes, &hello, sizeof(hello)));
+	/* Who only takes offers takes no link. */
+	assert(give(&hello, sizeof(hello), NULL, 0) == ACCEPT_BAD_MESSAGE);
+	/* Another kind does not begin one, nor does another version; and nothing comes with it. */
+	link_head_init(&hello.head, LINK_SYNC, sizeof(hello));
+	assert(fd_pass_send(client, &hello, sizeof(hello), NULL, 0, 0) == 0);
+	assert(accept_receive_any(peer, &proc, &request) == ACCEPT_BAD_MESSAGE);
+	link_head_init(&hello.head, LINK_HELLO, sizeof(hello));
+	hello.head.version++;
+	assert(fd_pass_send(client, &hello, sizeof(hello), NULL, 0, 0) == 0);
+	assert(accept_receive_any(peer, &proc, &request) == ACCEPT_BAD_MESSAGE);
+	hello.head.version--;
+	assert(fd_pass_send(client, &hello, sizeof(hello), &book.fd, 1, 0) == 0);
+	assert(accept_receive_any(peer, &proc, &request) == ACCEPT_BAD_MESSAGE);
 	end();
 }
 

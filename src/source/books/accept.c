@@ -20,6 +20,7 @@
 #include "source/books/verify-book.h"
 #include "source/proc/owner.h"
 #include "wire/http-request.h"
+#include "wire/link.h"
 #include "wire/offer.h"
 
 #define ACCEPT_BACKLOG 4096 /* the kernel caps it at its own maximum */
@@ -178,6 +179,8 @@ int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 	if (!has_fd && (native_is_request(ret_request->bytes, ret_request->length) ||
 			http_request_begins(ret_request->bytes, ret_request->length)))
 		return ACCEPT_REQUEST;
+	if (!has_fd && link_check(ret_request->bytes, ret_request->length) == LINK_HELLO)
+		return ACCEPT_LINK;
 	if (!has_fd || !accept_is_offer(ret_request))
 		return ACCEPT_BAD_MESSAGE;
 	accept_settle_pid_fd(peer, &got.fds[1]);
@@ -207,7 +210,7 @@ int accept_receive(struct accept_peer *peer, const struct proc *proc)
 	struct accept_request request;
 	int r = accept_receive_any(peer, proc, &request);
 
-	return r == ACCEPT_REQUEST ? ACCEPT_BAD_MESSAGE : r;
+	return r == ACCEPT_REQUEST || r == ACCEPT_LINK ? ACCEPT_BAD_MESSAGE : r;
 }
 
 const char *accept_strerror(int result)

@@ -24,9 +24,10 @@ enum accept_outcome {
 	ACCEPT_NOT_THE_OWNER = 103, /* the book belongs to another process */
 	ACCEPT_CLOSED = 104,        /* the peer hung up without sending anything */
 	ACCEPT_REQUEST = 105,       /* not an offer but a request, native or HTTP; not a refusal */
+	ACCEPT_LINK = 106, /* the beginning of a link (wire/link.h); not a refusal either */
 };
 
-/* A packet that looks like a request; only its first four bytes have been checked. */
+/* A packet that looks like a request, of which only the first four bytes have been checked; or a LINK_HELLO. */
 struct accept_request {
 	size_t length;
 	uint8_t bytes[NATIVE_REQUEST_MAX];
@@ -62,8 +63,8 @@ static inline void accept_peer_cleanup(struct accept_peer **peer)
 int accept_receive(struct accept_peer *peer, const struct proc *proc);
 
 /*
- * The same, but a request is no error: returns ACCEPT_REQUEST, and the peer may be received from
- * again.
+ * The same, but a request is no error: returns ACCEPT_REQUEST or ACCEPT_LINK, and the peer may be received
+ * from again.
  */
 int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 		       struct accept_request *ret_request);

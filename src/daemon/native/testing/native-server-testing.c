@@ -33,6 +33,15 @@ static int play_offer(void *context, struct accept_peer *peer)
 	return 0;
 }
 
+static void play_link(void *context, struct accept_peer *peer, uint32_t want)
+{
+	struct native_testing *world = context;
+
+	world->links++;
+	world->link_want = want;
+	accept_peer_free(peer);
+}
+
 static struct book_list *play_books(void *context)
 {
 	struct native_testing *world = context;
@@ -113,6 +122,7 @@ void native_testing_open(struct native_testing *world)
 	config.provider = &world->provider;
 	config.hooks = (struct native_hooks){.context = world,
 					     .offer_consume = play_offer,
+					     .link_consume = play_link,
 					     .book_list = play_books,
 					     .totals = play_totals};
 	assert(native_new(&world->native, &config) == 0);

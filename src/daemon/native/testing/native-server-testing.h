@@ -38,7 +38,8 @@ struct native_testing {
 	struct testing_book books[NATIVE_TESTING_BOOKS];
 	struct tracked *tracked[NATIVE_TESTING_BOOKS];
 	size_t count;
-	unsigned int offers, dumps;
+	unsigned int offers, links, dumps;
+	uint32_t link_want;                        /* of the last one */
 	uint32_t dump_users[NATIVE_TESTING_DUMPS]; /* who asked for the first */
 	size_t dump_size;
 	bool dump_waits; /* each dump, for the semaphore */
