@@ -174,6 +174,21 @@ UNIT(what_was_sent_before_a_hang_up_arrives)
 	pair_close(ends, loop);
 }
 
+UNIT(both_ends_hear_of_a_hang_up)
+{
+	struct end ends[2];
+	struct loop *loop;
+
+	pair_open(ends, &loop);
+	packet_channel_hang_up(ends[0].channel);
+	assert(!ends[0].is_over);
+	send_number(&ends[0], 0, -1); /* dropped */
+	while (!ends[0].is_over || !ends[1].is_over)
+		assert(loop_turn(loop, -1) == 0);
+	assert(ends[1].count == 0);
+	pair_close(ends, loop);
+}
+
 UNIT(a_channel_can_be_freed_by_what_it_receives)
 {
 	struct end ends[2];

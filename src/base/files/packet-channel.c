@@ -56,7 +56,7 @@ static void channel_drop_all(struct packet_channel *channel)
 }
 
 /* ended() is called by the loop, never while the owner sends. */
-static void channel_break(struct packet_channel *channel)
+void packet_channel_hang_up(struct packet_channel *channel)
 {
 	struct loop *loop = channel->config.loop;
 
@@ -98,7 +98,7 @@ static void channel_send_waiting(struct packet_channel *channel)
 		if (channel_is_full(r))
 			return;
 		if (r < 0) {
-			channel_break(channel);
+			packet_channel_hang_up(channel);
 			return;
 		}
 		channel->first = packet->next;
@@ -153,7 +153,7 @@ void packet_channel_send(struct packet_channel *channel, const void *bytes, size
 	    loop_change(channel->config.loop, &channel->source, EPOLLIN | EPOLLOUT) < 0) {
 		if (packet)
 			channel_packet_free(packet);
-		channel_break(channel);
+		packet_channel_hang_up(channel);
 		return;
 	}
 	*channel->last = packet;

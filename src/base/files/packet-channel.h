@@ -43,6 +43,9 @@ struct packet_channel *packet_channel_free(struct packet_channel *channel);
 void packet_channel_send(struct packet_channel *channel, const void *bytes, size_t length,
 			 const int *fds, size_t fd_count);
 
+/* Ends the connection as if the peer had hung up: ended() is called by the loop. What waits is dropped. */
+void packet_channel_hang_up(struct packet_channel *channel);
+
 /*
  * Whether the socket takes no more for now. Whoever can make packets later sends them one by one until
  * then, and goes on when it has drained.
