@@ -53,6 +53,7 @@ BEGIN {
 	folder("daemon/fleet", "base answers source/fleet", "model")
 	folder("daemon/notify", "base model answers")
 	folder("daemon/registry", "base book/read model source/proc source/host source/books source", "book/testing")
+	folder("daemon/link", "base wire source/proc source/books daemon/registry", "book/testing")
 	folder("daemon/symbols", "base model symbol source/books daemon/registry", "book/read book/testing daemon/notify daemon/recorder")
 	folder("daemon/flight", "base book/format book/read model answers source source/books recording/flight recording/read daemon/registry daemon/symbols")
 	folder("daemon/playback", "base model answers source/proc source recording/read recording/json web/server daemon/registry daemon/flight")

@@ -159,6 +159,13 @@ int registry_pid_fd(const struct registry *registry, const struct tracked *track
 	return entry ? entry->pid_fd.fd : -1;
 }
 
+bool registry_is_left(const struct registry *registry, const struct tracked *tracked)
+{
+	const struct registry_entry *entry = registry_find(registry, tracked->id);
+
+	return entry && !entry->keeper && registry_is_kept(entry) && !tracked->link;
+}
+
 void registry_count_refused(struct registry *registry)
 {
 	registry->counts.refused++;

@@ -131,6 +131,9 @@ struct tracked *registry_get(const struct registry *registry, struct book_id id)
 /* Of such a book: the pidfd of its owner, which is the registry's; -1 = none. */
 int registry_pid_fd(const struct registry *registry, const struct tracked *tracked);
 
+/* Whether such a book is kept by nobody any more, or not yet again. */
+bool registry_is_left(const struct registry *registry, const struct tracked *tracked);
+
 /* An offer was refused before it got here. */
 void registry_count_refused(struct registry *registry);
 
