@@ -26,6 +26,7 @@
 #include "daemon/custody/keeper.h"
 #include "daemon/custody/tracked-file.h"
 #include "daemon/daemon.h"
+#include "daemon/link/links.h"
 #include "daemon/notify/log-writer.h"
 #include "daemon/registry/tracked.h"
 #include "daemon/symbols/symbols.h"
@@ -182,6 +183,7 @@ void daemon_keep_replaced(void *context, struct tracked *tracked)
 	struct daemon *daemon = context;
 
 	recorder_hurry(daemon->recorder, tracked);
+	links_ended(daemon->links, tracked);
 	daemon_keep_judged(daemon, tracked, false);
 }
 

@@ -318,7 +318,7 @@ static void doors_try_legacy(struct daemon *daemon)
 	struct socket_lock_holder holder;
 	int r = 0;
 
-	if (strcmp(path, CONFIG_NONE) == 0)
+	if (strcmp(path, CONFIG_NONE) == 0 || daemon->link_state.head.size)
 		return;
 	if (!daemon->legacy)
 		r = daemon_make_legacy(daemon);
@@ -331,6 +331,22 @@ static void doors_try_legacy(struct daemon *daemon)
 		doors_close_socket(daemon, HEALTH_DOOR_LEGACY, path, &holder, r);
 	else
 		doors_opened(daemon, HEALTH_DOOR_LEGACY, path);
+}
+
+void daemon_doors_legacy(struct daemon *daemon, const char *where, int status,
+			 const struct socket_lock_holder *holder)
+{
+	struct health_door *shown = &daemon->doors[HEALTH_DOOR_LEGACY].shown;
+
+	if (!where || (shown->where && strcmp(where, shown->where) != 0)) {
+		pthread_mutex_lock(&daemon->lock);
+		*shown = (struct health_door){0};
+		pthread_mutex_unlock(&daemon->lock);
+	}
+	if (where && status < 0)
+		doors_close_socket(daemon, HEALTH_DOOR_LEGACY, where, holder, status);
+	else if (where)
+		doors_opened(daemon, HEALTH_DOOR_LEGACY, where);
 }
 
 static void doors_try_token(struct daemon *daemon)

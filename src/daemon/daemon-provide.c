@@ -410,6 +410,29 @@ static void provide_flight(const struct daemon *daemon, struct health *health)
 	health->limits[QUOTA_FLIGHT_FAILED] = counts.failed;
 }
 
+/* The server inside this daemon, or the program that tells of itself. The daemon's lock is held. */
+static void provide_legacy(const struct daemon *daemon, struct health *health)
+{
+	const struct legacy_counts *counts = &daemon->legacy_counts;
+	const struct link_state *state = &daemon->link_state;
+	bool is_told = state->head.size > 0;
+
+	health->legacy_connections = is_told ? state->connections : counts->connections;
+	health->legacy_messages = is_told ? state->messages : counts->messages;
+	health->legacy_taken_over = is_told ? state->taken_over : counts->taken_over;
+	health->legacy_in_doubt = is_told ? state->in_doubt : counts->in_doubt;
+	health->legacy_refused = is_told ? state->refused
+					 : counts->refused_device + counts->refused_type +
+						   counts->refused_size + counts->refused_room;
+	health->legacy_bytes = is_told ? state->memory : counts->memory;
+	health->limits[QUOTA_LEGACY_ROOM] = is_told ? state->refused_room : counts->refused_room;
+	if (!is_told)
+		return;
+	health->limits[QUOTA_LEGACY_CONNECTIONS] = state->connections_refused;
+	health->limits[QUOTA_LEGACY_PAUSES] = state->accept_pauses;
+	health->limits[QUOTA_LEGACY_SLOW] = state->connections_slow;
+}
+
 static uint64_t provide_records(void *context)
 {
 	struct daemon *daemon = context;
@@ -447,17 +470,9 @@ static void provide_health(void *context, struct health *ret_health)
 	health.unobserved_exits = daemon->registry_counts.unobserved_exits;
 	health.exits_waiting = daemon->exits.books;
 	health.exits_waiting_bytes = daemon->exits.bytes;
-	health.legacy_connections = daemon->legacy_counts.connections;
-	health.legacy_messages = daemon->legacy_counts.messages;
-	health.legacy_taken_over = daemon->legacy_counts.taken_over;
-	health.legacy_in_doubt = daemon->legacy_counts.in_doubt;
-	health.legacy_refused =
-		daemon->legacy_counts.refused_device + daemon->legacy_counts.refused_type +
-		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;
 	provide_doors(daemon, &store, &health);
 	/* As published together: who sees a refusal sees the memory that led to it. */
-	health.legacy_bytes = daemon->legacy_counts.memory;
-	health.limits[QUOTA_LEGACY_ROOM] = daemon->legacy_counts.refused_room;
+	provide_legacy(daemon, &health);
 	pthread_mutex_unlock(&daemon->lock);
 	health.limits[QUOTA_STORE_LEAKS] = store.dropped_leaks;
 	health.limits[QUOTA_STORE_JOINED] = store.joined;

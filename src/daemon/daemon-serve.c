@@ -58,6 +58,7 @@ int daemon_serve_native(struct daemon *daemon)
 			{
 				.context = daemon,
 				.offer_consume = serve_offer,
+				.link_consume = daemon_link_consume,
 				.book_list = serve_roster,
 				.totals = serve_totals,
 				.recording = serve_recording,
@@ -66,7 +67,9 @@ int daemon_serve_native(struct daemon *daemon)
 	int fd = cleanup_steal_fd(&daemon->handed.native);
 	int r;
 
-	r = native_new(&daemon->native, &native);
+	r = daemon_link_open(daemon);
+	if (r == 0)
+		r = native_new(&daemon->native, &native);
 	daemon->native_is_given = fd >= 0;
 	if (r == 0 && fd >= 0)
 		r = native_listen_consume(daemon->native, fd);

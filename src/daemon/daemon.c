@@ -24,6 +24,7 @@
 #include "daemon/custody/tracked-file.h"
 #include "daemon/fleet/fleet.h"
 #include "daemon/flight/moment-cache.h"
+#include "daemon/link/links.h"
 #include "daemon/notify/incident-hook.h"
 #include "daemon/notify/journal.h"
 #include "daemon/notify/log-writer.h"
@@ -98,14 +99,13 @@ static void daemon_added(void *context, struct tracked *tracked)
 	if (daemon->black_box)
 		black_box_add(daemon->black_box, tracked);
 	daemon_keep_added(context, tracked);
+	links_added(daemon->links, tracked);
 	daemon_publish_counts(context);
 }
 
 static void daemon_failed(void *context, struct tracked *tracked)
 {
-	struct daemon *daemon = context;
-
-	recorder_hurry(daemon->recorder, tracked);
+	recorder_hurry(((struct daemon *)context)->recorder, tracked);
 }
 
 static void daemon_ended(void *context, struct tracked *tracked)
@@ -116,6 +116,7 @@ static void daemon_ended(void *context, struct tracked *tracked)
 	daemon_keep_ended(daemon, tracked);
 	if (daemon->legacy)
 		legacy_server_ended(daemon->legacy, tracked);
+	links_ended(daemon->links, tracked);
 	recorder_judge(daemon->recorder, tracked);
 }
 
@@ -363,7 +364,7 @@ static int daemon_open_inside(struct daemon *daemon)
 			},
 		.first_pass = daemon_first_pass,
 		.adopt = daemon_handover_adopt,
-		.hears = daemon_handover_hears,
+		.hears = strcmp(config->legacy_socket, CONFIG_NONE) ? daemon_handover_hears : NULL,
 	};
 	const struct symbols_config symbols = {0};
 	int r = store_open(&store, &daemon->store);
@@ -520,6 +521,7 @@ void daemon_close(struct daemon *daemon)
 	daemon->push = push_free(daemon->push); /* until now its counts could be requested */
 	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);
+	daemon_link_close(daemon);
 	daemon_keep_close(daemon);
 	if (daemon->loop)
 		loop_cancel(daemon->loop, &daemon->second);

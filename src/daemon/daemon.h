@@ -28,12 +28,14 @@
 #include "legacy/server/legacy-server.h"
 #include "model/health.h"
 #include "web/server/web.h"
+#include "wire/link.h"
 
 struct emit;
 struct incident_hook;
 struct collector;
 struct journal;
 struct keeper;
+struct links;
 struct notice;
 struct log_writer;
 struct moment_cache;
@@ -103,6 +105,8 @@ struct daemon {
 	struct moment_cache *moments; /* likewise */
 	struct native *native;
 	struct legacy_server *legacy;
+	struct links *links; /* with programs that keep books */
+	struct daemon_link_path *link_paths;
 	struct keeper *keeper;
 	bool keeper_is_lost; /* and that was logged */
 	struct tracked_file *tracked_file;
@@ -144,6 +148,7 @@ struct daemon {
 	struct registry_counts registry_counts;
 	struct recorder_exits exits;
 	struct legacy_counts legacy_counts;
+	struct link_state link_state; /* of ttmem-legacy; all zero = there is none */
 };
 
 /* Opens everything up to serving; reports errors on stderr. 0 or an exit code. */
@@ -177,11 +182,30 @@ int daemon_serve_web(struct daemon *daemon);
 int daemon_doors_claim(struct daemon *daemon);
 int daemon_doors_open(struct daemon *daemon);
 
+/*
+ * The door of old clients is another program's, which listens at @where or says why not (as
+ * socket_lock_open()). NULL: there is no such program any more.
+ */
+void daemon_doors_legacy(struct daemon *daemon, const char *where, int status,
+			 const struct socket_lock_holder *holder);
+
 /* How many are closed. In the loop's thread. */
 uint32_t daemon_doors_closed(const struct daemon *daemon);
 
 /* Passes a notice to every consumer. */
 void daemon_tell(struct daemon *daemon, const struct notice *notice);
+
+/* Links with programs that keep books; a connection that begins one, which is taken. */
+int daemon_link_open(struct daemon *daemon);
+void daemon_link_close(struct daemon *daemon);
+void daemon_link_consume(void *context, struct accept_peer *peer, uint32_t want);
+
+/*
+ * Has the program that prints the old server's lines print those about a process that has ended and left
+ * something, or a notice about that. False: it does not, or there is none; then it goes to our log.
+ */
+bool daemon_link_dead(struct daemon *daemon, const struct notice *notice);
+bool daemon_link_lines(struct daemon *daemon, const struct notice *notice);
 
 /* access_may_see() for the store; @context is the peer. */
 bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces);

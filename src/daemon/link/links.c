@@ -345,13 +345,13 @@ int links_add_consume(struct links *links, struct accept_peer *peer, uint32_t wa
 
 void links_added(struct links *links, const struct tracked *tracked)
 {
-	for (struct link *link = links->first; link; link = link->next)
+	for (struct link *link = links ? links->first : NULL; link; link = link->next)
 		link_tell_of(link, LINK_BOOK, tracked);
 }
 
 void links_ended(struct links *links, const struct tracked *tracked)
 {
-	for (struct link *link = links->first; link; link = link->next)
+	for (struct link *link = links ? links->first : NULL; link; link = link->next)
 		link_tell_of(link, LINK_ENDED, tracked);
 }
 

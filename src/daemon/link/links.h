@@ -41,7 +41,7 @@ struct links *links_free(struct links *links);
 /* The peer has sent LINK_HELLO and @wants LINK_WANT_...; takes it in any case. 0 or a negative errno. */
 int links_add_consume(struct links *links, struct accept_peer *peer, uint32_t want);
 
-/* Of the registry: a book has been added; its process has ended, or another book takes its place. */
+/* Of the registry: a book has been added; its process has ended, or another book takes its place. NULL is fine. */
 void links_added(struct links *links, const struct tracked *tracked);
 void links_ended(struct links *links, const struct tracked *tracked);
 

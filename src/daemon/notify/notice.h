@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "answers/seed-lines.h"
+#include "base/book-id.h"
 #include "base/ending.h"
 
 struct snapshot;
@@ -25,6 +26,7 @@ struct notice {
 	struct notice *next;
 	const char *kind; /* as in the incidents document; static */
 	uint32_t pid;
+	struct book_id book; /* of an ended process; all zero = none */
 	uint32_t user;
 	uint32_t maker;   /* who may see it, and where that counts: */
 	char *namespaces; /* as in source/proc/namespaces.h; NULL = not known */

@@ -20,12 +20,17 @@
 
 static void judge_next(struct recorder *recorder);
 
-static void judge_report_leak(struct recorder *recorder, struct snapshot *snapshot,
-			      const struct ending *ending)
+static void judge_report_leak(struct recorder *recorder, const struct tracked *tracked,
+			      struct snapshot *snapshot, const struct ending *ending)
 {
+	struct notice *notice;
+
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
 	recorder_count_leak(recorder, snapshot);
-	recorder_add_news(recorder, TYPES_LEAK, 1, notice_new_leak(snapshot, 0, ending));
+	notice = notice_new_leak(snapshot, 0, ending);
+	if (notice)
+		notice->book = tracked->id;
+	recorder_add_news(recorder, TYPES_LEAK, 1, notice);
 	if (recorder->config.store)
 		store_put_leak(recorder->config.store, snapshot, 0, ending);
 }
@@ -68,7 +73,7 @@ static uint64_t judge_report(struct recorder *recorder, struct tracked *tracked,
 	recorder->leaked += buffers > 0;
 	pthread_mutex_unlock(&recorder->lock);
 	if (buffers > 0)
-		judge_report_leak(recorder, snapshot, &ending);
+		judge_report_leak(recorder, tracked, snapshot, &ending);
 	if (recorder->config.store)
 		store_put_ending(recorder->config.store, snapshot, 0, &ending);
 	return bytes;
