@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -120,6 +121,46 @@ def history(setup):
     return "\n".join(native(setup, f"/api/v1/history?address={address}") for address in setup["addresses"])
 
 
+def link(setup):
+    """The names and addresses in the books that a link is told of: the books of the living."""
+    head, found = struct.Struct("<4I"), []
+
+    def packet(kind, body):
+        return head.pack(0x4B4C5454, 1, kind, head.size + len(body)) + body
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.settimeout(LIMIT)
+        client.connect(setup["socket"])
+        with contextlib.suppress(BrokenPipeError):
+            client.send(packet(1, struct.pack("<2I", 3, 0)))
+            client.send(packet(4, struct.pack("<Q", 1)))
+        while True:
+            try:
+                told, fds, _, _ = socket.recv_fds(client, 65536, 2)
+            except ConnectionResetError:
+                return "refused"
+            if not told or head.unpack_from(told)[2] == 19:
+                return "\n".join(found) or "nothing"
+            if head.unpack_from(told)[2] == 16:
+                found += contents(setup, fds[0])
+            for fd in fds:
+                os.close(fd)
+
+
+def contents(setup, book):
+    size, at, data = os.fstat(book).st_size, 0, b""
+    with contextlib.suppress(OSError):
+        while at < size:
+            at = os.lseek(book, at, os.SEEK_DATA)
+            end = os.lseek(book, at, os.SEEK_HOLE)
+            data += os.pread(book, end - at, at)
+            at = end
+    for address in setup["addresses"]:
+        if struct.pack("<Q", int(address, 16)) in data:
+            yield address
+    yield from (name.decode() for name in re.findall(rb"(?:live|dead)-[a-z]+-[a-z]+|live-rootless|dead-rootless", data))
+
+
 def recordings(setup):
     """As a user would: with the paths that the daemon prints."""
     return "\n".join(command(setup, "buffers", "--json", "--from", path) for path in setup["recordings"])
@@ -134,6 +175,7 @@ def main():
     doors["tcp-stream"], doors["tcp-stream-token"] = next_incident(plain), next_incident(full)
     doors["tcp-stream-open"] = next_incident(signed)
     doors["native-list"] = command(setup, "buffers", "--json")
+    doors["native-link"] = link(setup)
     doors["native-smi"] = native(setup, "/api/v1/smi")
     doors["native-buffers"] = native(setup, "/api/v1/buffers")
     doors["native-at"] = native(setup, f"/api/v1/buffers?at={time.time_ns()}")
