@@ -241,8 +241,6 @@ static void keep_refill(void *context, struct keeper *keeper)
 		if (judged->tracked)
 			keeper_add(keeper, &judged->entry, judged->tracked->book->file.fd);
 	}
-	if (daemon->legacy)
-		legacy_server_hold(daemon->legacy);
 	book_list_unref(book_list);
 }
 
@@ -267,6 +265,27 @@ static void keep_lost(void *context, int error)
 	daemon->keeper_is_lost = true;
 }
 
+/* Connections of old clients, which release 0.2.0 had: nobody goes on with them here. */
+static void keep_drop_other(void *context, uint32_t what, int fd)
+{
+	struct daemon *daemon = context;
+
+	(void)what;
+	if (daemon->keeper)
+		keeper_release(daemon->keeper, fd);
+	(void)close(fd); /* nothing was written to it */
+}
+
+static void keep_drop_handed(struct daemon *daemon)
+{
+	for (size_t i = 0; i < daemon->handed.held_count; i++) {
+		struct systemd_held *held = &daemon->handed.held[i];
+
+		/* Else the next one gets it once more. */
+		(void)systemd_release(&daemon->systemd, held->what, held->fd);
+	}
+}
+
 static void keep_open_keeper(struct daemon *daemon, const char *path)
 {
 	const struct keeper_hooks hooks = {
@@ -284,7 +303,7 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 	if (r == 0)
 		r = keeper_take(daemon->keeper, daemon_restore_add, &daemon->restore);
 	if (r == 0)
-		r = keeper_fetch(daemon->keeper, daemon_handover_add, daemon);
+		r = keeper_fetch(daemon->keeper, keep_drop_other, daemon);
 	if (r < 0)
 		keep_say_none(daemon, "the keeper of books does not answer", r);
 }
@@ -364,7 +383,7 @@ void daemon_keep_take(struct daemon *daemon)
 		log_writer_print(daemon->log_writer, "ttmemd: %s/%s: %s\n", daemon->config->state,
 				 TRACKED_FILE_FILE, strerror(-r));
 	daemon_restore_add_handed(daemon);
-	daemon_handover_add_handed(daemon);
+	keep_drop_handed(daemon);
 	(void)snprintf(path, sizeof(path), "%s" KEEP_SUFFIX, daemon->config->socket);
 	keep_open_keeper(daemon, path);
 }

@@ -271,7 +271,8 @@ int daemon_doors_claim(struct daemon *daemon)
 	if (daemon->handed.native < 0 && config_make_socket_folder(config) == 0) {
 		r = socket_lock_open(&daemon->socket_lock, config->socket, SOCK_SEQPACKET, &holder);
 		if (r < 0 && doors_is_daemon(&holder))
-			return daemon_fail_in_use(config->socket, holder.pid);
+			return config->is_old_name ? DAEMON_RUNS_ALREADY
+						   : daemon_fail_in_use(config->socket, holder.pid);
 	}
 	return doors_lock_state(daemon);
 }
@@ -312,27 +313,6 @@ static void doors_try_native(struct daemon *daemon)
 		doors_opened(daemon, HEALTH_DOOR_NATIVE, path);
 }
 
-static void doors_try_legacy(struct daemon *daemon)
-{
-	const char *path = daemon->config->legacy_socket;
-	struct socket_lock_holder holder;
-	int r = 0;
-
-	if (strcmp(path, CONFIG_NONE) == 0 || daemon->link_state.head.size)
-		return;
-	if (!daemon->legacy)
-		r = daemon_make_legacy(daemon);
-	if (r < 0) {
-		doors_close_for(daemon, HEALTH_DOOR_LEGACY, path, strerror(-r));
-		return;
-	}
-	r = legacy_server_listen(daemon->legacy, &holder);
-	if (r < 0)
-		doors_close_socket(daemon, HEALTH_DOOR_LEGACY, path, &holder, r);
-	else
-		doors_opened(daemon, HEALTH_DOOR_LEGACY, path);
-}
-
 void daemon_doors_legacy(struct daemon *daemon, const char *where, int status,
 			 const struct socket_lock_holder *holder)
 {
@@ -343,7 +323,9 @@ void daemon_doors_legacy(struct daemon *daemon, const char *where, int status,
 		*shown = (struct health_door){0};
 		pthread_mutex_unlock(&daemon->lock);
 	}
-	if (where && status < 0)
+	if (where && status < 0 && !holder)
+		doors_close_for(daemon, HEALTH_DOOR_LEGACY, where, strerror(-status));
+	else if (where && status < 0)
 		doors_close_socket(daemon, HEALTH_DOOR_LEGACY, where, holder, status);
 	else if (where)
 		doors_opened(daemon, HEALTH_DOOR_LEGACY, where);
@@ -410,7 +392,7 @@ static void doors_try(struct daemon *daemon)
 {
 	doors_try_log(daemon);
 	doors_try_native(daemon);
-	doors_try_legacy(daemon);
+	daemon_legacy_show(daemon);
 	doors_try_http(daemon);
 	doors_try_journal(daemon);
 }

@@ -19,8 +19,6 @@
 #include "daemon/registry/access.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
-#include "legacy/server/legacy-report.h"
-#include "legacy/server/legacy-server.h"
 #include "model/query.h"
 #include "model/snapshot-request.h"
 #include "model/snapshot.h"
@@ -50,11 +48,7 @@ static int dump_living(struct daemon *daemon, const struct access_peer *asker, F
 	r = collector_read(daemon->collector, &wish, &snapshot);
 	if (r < 0)
 		return r;
-	/* The history is everybody's, so only for those who may see everybody. */
-	if (daemon->legacy && (!asker || asker->sees_all))
-		r = legacy_report_remaining(out, snapshot, legacy_server_history(daemon->legacy));
-	else
-		r = remaining_report_buffers(out, snapshot, NULL);
+	r = remaining_report_buffers(out, snapshot, NULL);
 	snapshot_free(snapshot);
 	return r;
 }

@@ -51,6 +51,7 @@ static void link_stated(void *context)
 	pthread_mutex_unlock(&daemon->lock);
 	if (!state) {
 		daemon_doors_legacy(daemon, NULL, 0, NULL);
+		daemon_legacy_gone(daemon);
 		return;
 	}
 	if (state->holder_kind <= SOCKET_LOCK_FILE)
@@ -58,6 +59,7 @@ static void link_stated(void *context)
 						     .pid = state->holder,
 						     .uid = state->holder_user};
 	daemon_doors_legacy(daemon, link_path(daemon, state->path), state->status, &holder);
+	daemon_legacy_told(daemon);
 }
 
 static void link_unprinted(void *context, const char *text, size_t length)
@@ -100,16 +102,17 @@ void daemon_link_consume(void *context, struct accept_peer *peer, uint32_t want)
 	(void)links_add_consume(daemon->links, peer, want); /* a refusal ends the connection */
 }
 
-bool daemon_link_dead(struct daemon *daemon, const struct notice *notice)
+void daemon_link_dead(struct daemon *daemon, const struct notice *notice)
 {
 	char text[SEED_LINES_SIZE];
 	size_t length;
 
 	/* Of an old client, whoever keeps its book knows that by itself. */
 	if (notice->is_old_client || notice->is_totals_only || strcmp(notice->kind, "leak") != 0)
-		return false;
+		return;
 	length = seed_lines_dead(&notice->dead, text);
-	return links_print(daemon->links, notice->book, text, length);
+	(void)links_print(daemon->links, notice->book, text,
+			  length); /* without the program: nobody wants it */
 }
 
 bool daemon_link_lines(struct daemon *daemon, const struct notice *notice)

@@ -64,9 +64,7 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 		.length = notice->json_length,
 	};
 
-	if (!daemon_link_dead(daemon, notice) && daemon->legacy && !notice->is_old_client &&
-	    !notice->is_totals_only && strcmp(notice->kind, "leak") == 0)
-		legacy_server_dead(daemon->legacy, &notice->dead);
+	daemon_link_dead(daemon, notice);
 	if (log_writer_charge(daemon->log_writer, notice->user, notice->text_length)) {
 		if (!config->quiet && !daemon_link_lines(daemon, notice))
 			log_writer_put(daemon->log_writer, notice->text, notice->text_length);

@@ -410,24 +410,18 @@ static void provide_flight(const struct daemon *daemon, struct health *health)
 	health->limits[QUOTA_FLIGHT_FAILED] = counts.failed;
 }
 
-/* The server inside this daemon, or the program that tells of itself. The daemon's lock is held. */
+/* As the program that serves old clients tells of itself. The daemon's lock is held. */
 static void provide_legacy(const struct daemon *daemon, struct health *health)
 {
-	const struct legacy_counts *counts = &daemon->legacy_counts;
 	const struct link_state *state = &daemon->link_state;
-	bool is_told = state->head.size > 0;
 
-	health->legacy_connections = is_told ? state->connections : counts->connections;
-	health->legacy_messages = is_told ? state->messages : counts->messages;
-	health->legacy_taken_over = is_told ? state->taken_over : counts->taken_over;
-	health->legacy_in_doubt = is_told ? state->in_doubt : counts->in_doubt;
-	health->legacy_refused = is_told ? state->refused
-					 : counts->refused_device + counts->refused_type +
-						   counts->refused_size + counts->refused_room;
-	health->legacy_bytes = is_told ? state->memory : counts->memory;
-	health->limits[QUOTA_LEGACY_ROOM] = is_told ? state->refused_room : counts->refused_room;
-	if (!is_told)
-		return;
+	health->legacy_connections = state->connections;
+	health->legacy_messages = state->messages;
+	health->legacy_taken_over = state->taken_over;
+	health->legacy_in_doubt = state->in_doubt;
+	health->legacy_refused = state->refused;
+	health->legacy_bytes = state->memory;
+	health->limits[QUOTA_LEGACY_ROOM] = state->refused_room;
 	health->limits[QUOTA_LEGACY_CONNECTIONS] = state->connections_refused;
 	health->limits[QUOTA_LEGACY_PAUSES] = state->accept_pauses;
 	health->limits[QUOTA_LEGACY_SLOW] = state->connections_slow;

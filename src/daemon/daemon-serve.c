@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes what clients connect to: the native server, the legacy one, HTTP; and starts pushing. */
+/* Makes what clients connect to: the native server, HTTP; and starts pushing. */
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -74,67 +73,6 @@ int daemon_serve_native(struct daemon *daemon)
 	if (r == 0 && fd >= 0)
 		r = native_listen_consume(daemon->native, fd);
 	return r < 0 ? daemon_fail("cannot serve on", config->socket, r) : 0;
-}
-
-/* If both streams lead to the same place, one writer keeps the lines in order. */
-static bool serve_has_two_streams(const struct config *config)
-{
-	struct stat output, errors;
-
-	return !config->log && !config->quiet && (config->log_events || config->log_history) &&
-	       fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &errors) == 0 &&
-	       (output.st_dev != errors.st_dev || output.st_ino != errors.st_ino);
-}
-
-int daemon_make_legacy(struct daemon *daemon)
-{
-	const struct config *config = daemon->config;
-	struct legacy_config legacy = {
-		.symbols = daemon->symbols,
-		.loop = daemon->loop,
-		.registry = daemon->registry,
-		.collector = daemon->collector,
-		.log_writer = daemon->log_writer,
-		.work = daemon->query_worker,
-		.access = &daemon->access,
-		.path = config->legacy_socket,
-		.fd = cleanup_steal_fd(&daemon->handed.legacy),
-		.held = &daemon->held,
-		.custody = daemon_handover_custody(daemon),
-		.log_events = config->log_events || config->log_history,
-		.log_history = config->log_history,
-		.decimal_ids = config->decimal_ids,
-		.quiet = config->quiet,
-		.trace_wire = config->trace_wire,
-		.memory_max = config->legacy_memory,
-		.errors = daemon->error_writer,
-	};
-
-	return legacy_server_new(&daemon->legacy, &legacy);
-}
-
-int daemon_serve_legacy(struct daemon *daemon)
-{
-	const struct config *config = daemon->config;
-	/* Here, because old clients come first; the native socket asks it too. */
-	int r = access_init(&daemon->access, config->group, registry_namespaces(daemon->registry));
-
-	if (r < 0)
-		return daemon_fail("cannot look up group", config->group, r);
-	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0) {
-		daemon_handover_drop(daemon);
-		return 0;
-	}
-	if (serve_has_two_streams(config)) {
-		r = log_writer_new(&daemon->error_writer, NULL, STDERR_FILENO, 0);
-		if (r < 0)
-			return daemon_fail("cannot write to", "standard error", r);
-	}
-	r = daemon_make_legacy(daemon);
-	/* Without memory for old clients all others are served; their door says so, and tries again. */
-	return r < 0 && r != -ENOMEM
-		       ? daemon_fail("cannot serve old clients on", config->legacy_socket, r)
-		       : 0;
 }
 
 int daemon_serve_web(struct daemon *daemon)

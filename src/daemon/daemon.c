@@ -66,8 +66,6 @@ static void daemon_publish_counts(struct daemon *daemon)
 	pthread_mutex_lock(&daemon->lock);
 	registry_counts(daemon->registry, &daemon->registry_counts);
 	recorder_exits(daemon->recorder, &daemon->exits);
-	if (daemon->legacy)
-		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
 	pthread_mutex_unlock(&daemon->lock);
 }
 
@@ -105,7 +103,9 @@ static void daemon_added(void *context, struct tracked *tracked)
 
 static void daemon_failed(void *context, struct tracked *tracked)
 {
-	recorder_hurry(((struct daemon *)context)->recorder, tracked);
+	struct daemon *daemon = context;
+
+	recorder_hurry(daemon->recorder, tracked);
 }
 
 static void daemon_ended(void *context, struct tracked *tracked)
@@ -114,10 +114,17 @@ static void daemon_ended(void *context, struct tracked *tracked)
 
 	daemon_publish_counts(daemon); /* before it is known what it left */
 	daemon_keep_ended(daemon, tracked);
-	if (daemon->legacy)
-		legacy_server_ended(daemon->legacy, tracked);
 	links_ended(daemon->links, tracked);
 	recorder_judge(daemon->recorder, tracked);
+}
+
+/* The book that continues it has been added already. */
+static void daemon_replaced(void *context, struct tracked *tracked)
+{
+	struct daemon *daemon = context;
+
+	links_ended(daemon->links, tracked);
+	daemon_keep_replaced(daemon, tracked);
 }
 
 static void daemon_told(void *context, const struct notice *notice)
@@ -155,8 +162,17 @@ static void daemon_ready(struct daemon *daemon)
 /* All living processes are known: from now on answers are complete. */
 static void daemon_first_pass(void *context)
 {
-	daemon_keep_settle(context);
-	daemon_ready(context);
+	struct daemon *daemon = context;
+
+	daemon_keep_settle(daemon);
+	daemon->has_passed = true;
+	daemon_legacy_told(daemon);
+}
+
+void daemon_legacy_told(struct daemon *daemon)
+{
+	if (daemon->has_passed && !daemon_legacy_is_awaited(daemon))
+		daemon_ready(daemon);
 }
 
 static void daemon_signal(struct daemon *daemon, uint32_t number)
@@ -164,10 +180,10 @@ static void daemon_signal(struct daemon *daemon, uint32_t number)
 	switch (number) {
 	case SIGHUP:
 		log_writer_reopen(daemon->log_writer);
+		daemon_legacy_signal(daemon, SIGHUP);
 		break;
 	case SIGUSR1:
-		if (daemon->legacy)
-			legacy_server_report(daemon->legacy, LEGACY_REPORT_SUMMARY);
+		daemon_legacy_signal(daemon, SIGUSR1);
 		break;
 	default:
 		(void)systemd_notify_stopping(&daemon->systemd); /* a courtesy */
@@ -360,11 +376,9 @@ static int daemon_open_inside(struct daemon *daemon)
 				.notice = daemon_failed,
 				.program = daemon_program,
 				.ended = daemon_ended,
-				.replaced = daemon_keep_replaced,
+				.replaced = daemon_replaced,
 			},
 		.first_pass = daemon_first_pass,
-		.adopt = daemon_handover_adopt,
-		.hears = strcmp(config->legacy_socket, CONFIG_NONE) ? daemon_handover_hears : NULL,
 	};
 	const struct symbols_config symbols = {0};
 	int r = store_open(&store, &daemon->store);
@@ -412,7 +426,6 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	*daemon = (struct daemon){
 		.config = config,
 		.handed = SYSTEMD_FDS_NULL,
-		.held = LEGACY_HELD_NULL,
 		.socket_lock = SOCKET_LOCK_NULL,
 		.state_lock = -1,
 		.signals = LOOP_SOURCE_NULL,
@@ -434,11 +447,15 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	r = daemon_open_inside(daemon);
 	if (r < 0)
 		return daemon_fail("cannot start", NULL, r);
-	/* Order: who keeps things, the server that keeps books for old clients, kept books, new clients. */
+	r = access_init(&daemon->access, config->group, registry_namespaces(daemon->registry));
+	if (r < 0)
+		return daemon_fail("cannot look up group", config->group, r);
+	r = daemon_link_open(daemon);
+	if (r < 0)
+		return daemon_fail("cannot start", NULL, r);
+	/* Order: who keeps things, kept books, new clients. */
 	daemon_keep_take(daemon);
-	r = daemon_serve_legacy(daemon);
-	if (r == 0)
-		r = daemon_keep_open(daemon);
+	r = daemon_keep_open(daemon);
 	if (r == 0)
 		r = daemon_open_fleet(daemon);
 	daemon->sessions = sessions_new();
@@ -454,6 +471,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 		r = daemon_doors_open(daemon);
 	if (r != 0)
 		return r;
+	daemon_legacy_open(daemon);
 	r = registry_search(daemon->registry);
 	if (r == 0)
 		r = loop_set(daemon->loop, &daemon->second, 0);
@@ -481,9 +499,6 @@ int daemon_run(struct daemon *daemon)
 		if (daemon->doors[HEALTH_DOOR_NATIVE].shown.is_open)
 			log_writer_print(daemon->log_writer, "ttmemd %s: serving on %s\n",
 					 DAEMON_VERSION, config->socket);
-		if (daemon->doors[HEALTH_DOOR_LEGACY].shown.is_open)
-			log_writer_print(daemon->log_writer, "ttmemd: old clients on %s\n",
-					 config->legacy_socket);
 		if (daemon->web)
 			log_writer_print(daemon->log_writer, "ttmemd: http://%s/\n",
 					 web_address(daemon->web));
@@ -495,14 +510,14 @@ int daemon_run(struct daemon *daemon)
 /* In reverse order; threads end before what they use. */
 void daemon_close(struct daemon *daemon)
 {
+	daemon_legacy_close(
+		daemon); /* first: it prints its last words, and we may be asked for books */
 	if (daemon->loop)
 		loop_cancel(daemon->loop, &daemon->doors_timer);
 	daemon->web = web_free(daemon->web); /* what the recorder still reports goes elsewhere */
 	fleet_free(daemon->fleet);
 	if (daemon->web_reader)
 		store_reader_close(daemon->web_reader);
-	if (daemon->legacy)
-		legacy_server_stop(daemon->legacy);
 	if (daemon->black_box)
 		black_box_stop(daemon->black_box); /* what is judged can be let go */
 	daemon_keep_finish(daemon);
@@ -510,8 +525,6 @@ void daemon_close(struct daemon *daemon)
 	worker_free(daemon->search_worker);
 	native_stop(daemon->native);
 	worker_free(daemon->query_worker);
-	if (daemon->legacy)
-		legacy_server_finish(daemon->legacy);
 	if (daemon->query_reader)
 		store_reader_close(daemon->query_reader);
 	worker_free(daemon->recorder_worker);
@@ -526,7 +539,6 @@ void daemon_close(struct daemon *daemon)
 	if (daemon->loop)
 		loop_cancel(daemon->loop, &daemon->second);
 	registry_free(daemon->registry);
-	legacy_server_free(daemon->legacy);
 	recorder_free_past(daemon->recorder);
 	collector_free(daemon->collector);
 	symbols_free(daemon->symbols);
@@ -537,14 +549,12 @@ void daemon_close(struct daemon *daemon)
 		loop_remove(daemon->loop, &daemon->signals);
 		(void)close(daemon->signals.fd); /* nothing was written to it */
 	}
-	legacy_held_deinit(&daemon->held);
 	systemd_fds_deinit(&daemon->handed);
 	socket_lock_close(&daemon->socket_lock);
 	if (daemon->state_lock >= 0)
 		(void)close(daemon->state_lock); /* a folder */
 	sessions_free(daemon->sessions);
 	loop_free(daemon->loop);
-	log_writer_free(daemon->error_writer);
 	log_writer_free(daemon->log_writer);
 	pthread_mutex_destroy(&daemon->lock);
 }

@@ -14,6 +14,7 @@
 
 #include "base/files/socket-lock.h"
 #include "base/process-id.h"
+#include "base/process/child.h"
 #include "base/threads/loop.h"
 #include "base/threads/worker.h"
 #include "daemon/config/config.h"
@@ -25,7 +26,6 @@
 #include "daemon/recorder/recorder.h"
 #include "daemon/registry/access.h"
 #include "daemon/registry/registry.h"
-#include "legacy/server/legacy-server.h"
 #include "model/health.h"
 #include "web/server/web.h"
 #include "wire/link.h"
@@ -74,14 +74,21 @@ struct daemon_door {
 	int look_result;
 };
 
+/* The program for old clients, where we have started it. */
+struct daemon_legacy {
+	struct child child;
+	struct loop_timer again;
+	uint64_t started_ns, delay_ns;
+	int problem;    /* why it does not run; 0 = it does, or need not */
+	bool is_closed; /* none is started any more */
+};
+
 #define DAEMON_ADDRESS 80 /* room for an address and a port */
 
 struct daemon {
 	const struct config *config;
 	struct loop *loop;
 	struct log_writer *log_writer;
-	struct log_writer
-		*error_writer;          /* what old servers wrote to standard error; NULL = there */
 	struct worker *search_worker;   /* passes over /proc */
 	struct worker *recorder_worker; /* samples, judges exited processes */
 	struct worker *query_worker;    /* answers queries */
@@ -91,7 +98,6 @@ struct daemon {
 	uint64_t store_reasons; /* number of store problems logged so far */
 	struct systemd systemd;
 	struct systemd_fds handed;
-	struct legacy_held held; /* by the previous daemon, for old clients */
 	struct access access;
 	struct socket_lock socket_lock; /* of the native socket */
 	bool native_is_given;           /* it is systemd's */
@@ -104,9 +110,9 @@ struct daemon {
 	struct black_box *black_box;  /* NULL = there is none */
 	struct moment_cache *moments; /* likewise */
 	struct native *native;
-	struct legacy_server *legacy;
 	struct links *links; /* with programs that keep books */
 	struct daemon_link_path *link_paths;
+	struct daemon_legacy legacy;
 	struct keeper *keeper;
 	bool keeper_is_lost; /* and that was logged */
 	struct tracked_file *tracked_file;
@@ -141,17 +147,20 @@ struct daemon {
 	struct loop_source signals;
 	struct loop_timer second; /* housekeeping */
 	uint64_t start_ns;
+	bool has_passed; /* over /proc, once */
 	bool is_ready;
 	uint64_t ready_by; /* CLOCK_MONOTONIC: deadline */
 
 	pthread_mutex_t lock; /* for copies that other threads read */
 	struct registry_counts registry_counts;
 	struct recorder_exits exits;
-	struct legacy_counts legacy_counts;
 	struct link_state link_state; /* of ttmem-legacy; all zero = there is none */
 };
 
-/* Opens everything up to serving; reports errors on stderr. 0 or an exit code. */
+/* Another daemon runs here already; no exit code. Nothing was said, because we have an old server's name. */
+#define DAEMON_RUNS_ALREADY (-1)
+
+/* Opens everything up to serving; reports errors on stderr. 0, an exit code, or the above. */
 int daemon_open(struct daemon *daemon, const struct config *config);
 
 /* Serves until it is asked to stop. 0 or a negative errno. */
@@ -164,11 +173,8 @@ int daemon_fail_in_use(const char *path, uint32_t holder);
 
 /* Prepares what clients connect to; doors open it. 0 or an exit code. */
 int daemon_serve_native(struct daemon *daemon);
-int daemon_serve_legacy(struct daemon *daemon);
 int daemon_serve_push(struct daemon *daemon);
 
-/* The server for old clients, where there was no memory for it. 0 or a negative errno. */
-int daemon_make_legacy(struct daemon *daemon);
 int daemon_open_fleet(struct daemon *daemon);
 
 /* Starts the HTTP server. 0 or a negative errno: -EADDRINUSE if the port is taken. */
@@ -184,7 +190,7 @@ int daemon_doors_open(struct daemon *daemon);
 
 /*
  * The door of old clients is another program's, which listens at @where or says why not (as
- * socket_lock_open()). NULL: there is no such program any more.
+ * socket_lock_open(); @holder NULL = it does not run). @where NULL: there is no such program any more.
  */
 void daemon_doors_legacy(struct daemon *daemon, const char *where, int status,
 			 const struct socket_lock_holder *holder);
@@ -202,9 +208,9 @@ void daemon_link_consume(void *context, struct accept_peer *peer, uint32_t want)
 
 /*
  * Has the program that prints the old server's lines print those about a process that has ended and left
- * something, or a notice about that. False: it does not, or there is none; then it goes to our log.
+ * something, or a notice about that. False: there is none, so it goes to our log.
  */
-bool daemon_link_dead(struct daemon *daemon, const struct notice *notice);
+void daemon_link_dead(struct daemon *daemon, const struct notice *notice);
 bool daemon_link_lines(struct daemon *daemon, const struct notice *notice);
 
 /* access_may_see() for the store; @context is the peer. */
@@ -251,11 +257,21 @@ void daemon_restore_add(void *context, const struct keeper_entry *entry, int fd)
 void daemon_restore_add_handed(struct daemon *daemon);
 void daemon_restore_all(struct daemon *daemon);
 
-/* Connections of old clients that outlive the daemon, the same way. */
-struct legacy_custody daemon_handover_custody(struct daemon *daemon);
-void daemon_handover_add(void *context, uint32_t what, int fd);
-void daemon_handover_add_handed(struct daemon *daemon);
-/* Nobody serves old clients any more: their connections end. */
-void daemon_handover_drop(struct daemon *daemon);
-int daemon_handover_adopt(void *context, struct scan_book *book, int pid_fd);
-bool daemon_handover_hears(void *context, struct process_id process);
+/*
+ * The program for old clients: started, started again, told of a signal, and ended with us. Whether it is
+ * wanted at all.
+ */
+void daemon_legacy_open(struct daemon *daemon);
+void daemon_legacy_close(struct daemon *daemon);
+void daemon_legacy_signal(const struct daemon *daemon, int number);
+bool daemon_legacy_is_wanted(const struct daemon *daemon);
+/* If it cannot be started, its door says so. */
+void daemon_legacy_show(struct daemon *daemon);
+/* None is linked any more: one is started, if none of ours runs. */
+void daemon_legacy_gone(struct daemon *daemon);
+/* Whether there is one that has not yet said what it serves. */
+bool daemon_legacy_is_awaited(const struct daemon *daemon);
+/* It has said so, or cannot be started: we may be ready. */
+void daemon_legacy_told(struct daemon *daemon);
+/* This process becomes that program, under its name. Returns the exit code if it cannot. */
+int daemon_legacy_become(char **argv);

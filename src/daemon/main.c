@@ -42,5 +42,5 @@ int main(int argc, char **argv)
 	}
 	daemon_close(&daemon);
 	config_deinit(&config);
-	return r;
+	return r == DAEMON_RUNS_ALREADY ? daemon_legacy_become(argv) : r;
 }

@@ -37,6 +37,7 @@ enum link_kind {
 	LINK_LINES = 18, /* struct link_book, then text for the log, about that process */
 	LINK_SYNCED =
 		19, /* struct link_sync: everything that was known when it was sent has been told */
+	LINK_STOP = 20, /* ttmemd is stopped: a program that a ttmemd has started ends, too */
 };
 
 /* Begins each packet. */

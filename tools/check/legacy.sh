@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The command and its libraries build without src/legacy: -Dlegacy=disabled, in build-nolegacy/, compiled in the fastest way.
-# Not ttmemd yet: it contains the server for old clients.
+# Everything else builds without src/legacy: -Dlegacy=disabled, in build-nolegacy/, compiled in the fastest way.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -11,7 +10,7 @@ ROOT=$PWD
 . tools/dev/build.sh
 
 configure build-nolegacy -Dlegacy=disabled -Dtests=false -Ddashboard=disabled -Dman=disabled -Doptimization=0 -Ddebug=false &&
-	compile build-nolegacy src/cli/ttmem || exit 1
+	compile build-nolegacy || exit 1
 
 if build-nolegacy/src/cli/ttmem help | grep -E '^From the old tools|^  (analyze|dump) '; then
 	exit 1

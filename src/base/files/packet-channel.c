@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -203,6 +204,20 @@ static void channel_ready(struct loop_source *source, uint32_t events)
 	if (r == -ECONNRESET)
 		return;
 	if (channel->is_broken || (r < 0 && r != -EAGAIN && r != -EINTR))
+		channel_end(channel);
+}
+
+void packet_channel_look(struct packet_channel *channel)
+{
+	struct pollfd wait = {.fd = channel->source.fd};
+	int r = 0;
+
+	if (poll(&wait, 1, 0) <= 0 || !(wait.revents & POLLHUP))
+		return;
+	/* What it sent before is less than a socket holds. */
+	while ((r == 0 || r == -ECONNRESET) && !channel->is_broken)
+		r = channel_receive(channel);
+	if (r != -ECANCELED)
 		channel_end(channel);
 }
 

@@ -33,6 +33,9 @@ struct packet_channel_config {
 /* Takes the connected socket in any case. 0 or a negative errno. */
 int packet_channel_new_consume(struct packet_channel **ret_channel, int fd,
 			       const struct packet_channel_config *config);
+/* If the peer has hung up already, receives what it sent before, and ends. The channel may be freed. */
+void packet_channel_look(struct packet_channel *channel);
+
 /* What waits is not sent. */
 struct packet_channel *packet_channel_free(struct packet_channel *channel);
 

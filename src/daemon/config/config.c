@@ -41,7 +41,7 @@ struct line {
 int config_init(struct config *config)
 {
 	static const char *const texts[][2] = {
-		{"legacy-socket", "/tmp/tt_allocation_server.sock"},
+		{"legacy-socket", CONFIG_LEGACY_SOCKET},
 		{"legacy-memory", "2G"},
 		{"http", "127.0.0.1:5392"},
 		{"keep", "30d"},
@@ -400,6 +400,7 @@ int config_parse_at(struct config *config, const struct config_places *places, i
 		return CONFIG_DONE;
 	}
 	r = parse_all(config, places, &line, errors);
+	config->is_old_name = line.is_old_name;
 	if (r == 0 && line.check) {
 		config_print(config, output);
 		return CONFIG_DONE;

@@ -40,6 +40,7 @@ struct config {
 	char *group;      /* whose members see everything: "ttmem" */
 	bool http_details;
 	bool strict_close; /* what was live when its device was closed is an incident */
+	bool is_old_name;  /* called by the name of an old server, which it then is */
 	bool log_events;
 	bool log_history; /* with the history of each buffer; log_events too */
 	bool decimal_ids;

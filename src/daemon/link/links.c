@@ -307,6 +307,20 @@ static int links_admit(struct links *links, int fd, struct access_peer *ret_who)
 		       : -EPERM;
 }
 
+/*
+ * A program that is restarted begins anew when its earlier link has ended, which the loop may not have told us yet:
+ * what that kept has to be offered to it.
+ */
+static void links_look(struct links *links)
+{
+	struct link *link = links->first, *next;
+
+	for (; link; link = next) {
+		next = link->next;
+		packet_channel_look(link->channel); /* perhaps frees it */
+	}
+}
+
 int links_add_consume(struct links *links, struct accept_peer *peer, uint32_t want)
 {
 	CLEANUP(accept_peer_cleanup) struct accept_peer *owned = peer;
@@ -337,6 +351,7 @@ int links_add_consume(struct links *links, struct accept_peer *peer, uint32_t wa
 		quota_give(&links->users, link->sender.uid, 1);
 		return r;
 	}
+	links_look(links);
 	link->next = links->first;
 	links->first = link;
 	link_wants(cleanup_steal(link), want);
@@ -353,6 +368,15 @@ void links_ended(struct links *links, const struct tracked *tracked)
 {
 	for (struct link *link = links ? links->first : NULL; link; link = link->next)
 		link_tell_of(link, LINK_ENDED, tracked);
+}
+
+void links_stop(struct links *links)
+{
+	struct link_head stop;
+
+	link_head_init(&stop, LINK_STOP, sizeof(stop));
+	for (struct link *link = links->first; link; link = link->next)
+		packet_channel_send(link->channel, &stop, sizeof(stop), NULL, 0);
 }
 
 /* As many whole lines as fit into a packet, or a part of one that is longer. */
@@ -390,11 +414,15 @@ bool links_print(struct links *links, struct book_id book, const char *text, siz
 
 const struct link_state *links_state(const struct links *links)
 {
-	const struct link *link = links->first;
+	const struct link *found = NULL;
 
-	while (link && !link->has_state)
-		link = link->next;
-	return link ? &link->state : NULL;
+	/* One that serves, rather than one that waits for the socket. */
+	for (const struct link *link = links->first; link; link = link->next) {
+		if (link->has_state &&
+		    (!found || (found->state.status < 0 && link->state.status == 0)))
+			found = link;
+	}
+	return found ? &found->state : NULL;
 }
 
 int links_new(struct links **ret_links, const struct links_config *config)

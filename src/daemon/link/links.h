@@ -51,5 +51,8 @@ void links_ended(struct links *links, const struct tracked *tracked);
  */
 bool links_print(struct links *links, struct book_id book, const char *text, size_t length);
 
+/* Tells all of them that the daemon is stopped. */
+void links_stop(struct links *links);
+
 /* What a program that is trusted has said of itself; NULL = there is none. */
 const struct link_state *links_state(const struct links *links);

@@ -206,6 +206,41 @@ UNIT(nobody_watches_a_process_whose_keeper_is_not_done)
 	world_close(&world);
 }
 
+/* A link is gone, and its program does not come back in time. */
+static void lose(struct world *world, const void *link)
+{
+	registry_unlink(world->registry, link);
+	for (size_t i = world->registry->count; i > 0; i--) {
+		struct loop_timer *patience = &world->registry->entries[i - 1]->patience;
+
+		if (patience->place == 0)
+			continue;
+		assert(patience->due_ns - loop_now(world->loop) <= REGISTRY_PATIENCE_NS);
+		loop_cancel(world->loop, patience);
+		patience->fire(patience);
+	}
+}
+
+UNIT(a_keeper_that_comes_back_goes_on_even_if_the_process_has_ended)
+{
+	int process = process_new();
+	struct testing_book *book;
+	struct world world;
+
+	world_open(&world);
+	book = world_book(&world, BOOK_SOURCE_SOCKET);
+	assert(keep(&world, book, 5, process, &one) == 0);
+	registry_unlink(world.registry, &one);
+	process_end(process);
+	settle(&world);
+	assert(says(&world, "+5") && keep(&world, book, 5, process, &other) == 0);
+	settle(&world);
+	assert(says(&world, "+5"));
+	registry_closed(world.registry, &other, id_of(&world));
+	assert(says(&world, "+5-5") && close(process) == 0);
+	world_close(&world);
+}
+
 UNIT(the_end_of_a_link_is_the_keepers_word_for_all_its_books)
 {
 	int first = process_new(), second = process_new(), third = process_new();
@@ -219,7 +254,7 @@ UNIT(the_end_of_a_link_is_the_keepers_word_for_all_its_books)
 	process_end(third);
 	settle(&world);
 	assert(says(&world, "+5+6+7"));
-	registry_unlink(world.registry, &one);
+	lose(&world, &one);
 	settle(&world);
 	assert(says(&world, "+5+6+7-5"));
 	process_end(second);
@@ -240,7 +275,7 @@ UNIT(only_its_own_link_closes_a_book)
 	settle(&world);
 	registry_closed(world.registry, &other, id_of(&world));
 	registry_closed(world.registry, &one, (struct book_id){1, 1});
-	registry_unlink(world.registry, &other);
+	lose(&world, &other);
 	assert(says(&world, "+5") && close(process) == 0);
 	world_close(&world);
 }
@@ -270,10 +305,10 @@ UNIT(a_book_that_is_offered_again_belongs_to_the_latest_link)
 	registry_closed(world.registry, &one, id_of(&world));
 	assert(keep(&world, book, 5, process, &other) == 0 && world.added->link == &other);
 	process_end(process);
-	registry_unlink(world.registry, &one);
+	lose(&world, &one);
 	settle(&world);
 	assert(says(&world, "+5"));
-	registry_unlink(world.registry, &other);
+	lose(&world, &other);
 	assert(says(&world, "+5-5"));
 	/* It was judged: nothing is told again. */
 	assert(keep(&world, book, 5, process, &one) == -EEXIST && says(&world, "+5-5"));
@@ -291,7 +326,7 @@ UNIT(what_continues_a_book_takes_its_place_without_an_end)
 	world_open(&world);
 	assert(keep(&world, world_book(&world, BOOK_SOURCE_SOCKET), 5, process, &one) == 0);
 	assert(!world.added->is_older);
-	registry_unlink(world.registry, &one);
+	lose(&world, &one);
 	offer = offer_of(world_book(&world, BOOK_SOURCE_SOCKET), 5, process, &other);
 	offer.old = id_of(&world);
 	assert(registry_keep_consume(world.registry, &offer) == 0);
@@ -301,7 +336,7 @@ UNIT(what_continues_a_book_takes_its_place_without_an_end)
 	assert(counts.processes == 1 && counts.ended == 0 && counts.refused == 0);
 	process_end(process);
 	settle(&world);
-	registry_unlink(world.registry, &other);
+	lose(&world, &other);
 	assert(says(&world, "+5+5=5-5") && close(process) == 0);
 	/* Of the old book an end was never told: it could be added anew. */
 	assert(!registry_was_judged(world.registry, offer.old));
@@ -317,7 +352,7 @@ UNIT(a_book_whose_end_was_told_is_not_continued)
 	assert(keep(&world, world_book(&world, BOOK_SOURCE_SOCKET), 5, -1, &one) == 0);
 	offer = offer_of(world_book(&world, BOOK_SOURCE_SOCKET), 5, -1, &other);
 	offer.old = id_of(&world);
-	registry_unlink(world.registry, &one);
+	lose(&world, &one);
 	assert(registry_keep_consume(world.registry, &offer) == -EEXIST && says(&world, "+5-5"));
 	world_close(&world);
 }
@@ -479,7 +514,7 @@ UNIT(the_search_leaves_kept_books_to_their_keepers)
 	registry_over(entry); /* as when /proc says that it has ended */
 	registry_over(entry);
 	assert(says(&world, "+5") && entry->is_over);
-	registry_unlink(world.registry, &one);
+	lose(&world, &one);
 	assert(says(&world, "+5-5") && close(process) == 0);
 	world_close(&world);
 }

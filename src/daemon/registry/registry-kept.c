@@ -40,7 +40,10 @@ void registry_over(struct registry_entry *entry)
 
 static void kept_patience_over(struct loop_timer *timer)
 {
-	registry_end(container_of(timer, struct registry_entry, patience), false);
+	struct registry_entry *entry = container_of(timer, struct registry_entry, patience);
+
+	if (entry->is_over)
+		registry_end(entry, false);
 }
 
 void registry_await_keeper(struct registry_entry *entry)
@@ -141,7 +144,8 @@ void registry_unlink(struct registry *registry, const void *link)
 		if (entry->tracked->link != link)
 			continue;
 		entry->tracked->link = NULL;
-		kept_finish(entry); /* perhaps takes it out */
+		if (!entry->is_closed)
+			registry_await_keeper(entry);
 	}
 }
 

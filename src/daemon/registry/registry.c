@@ -440,10 +440,9 @@ static bool registry_was_kept(const struct scan_book *book)
 
 int registry_restore_consume(struct registry *registry, int fd, struct process_id process)
 {
-	const struct registry_config *config = &registry->config;
 	struct registry_newcomer what = {.pid_fd = -1};
 	struct registry_entry *entry;
-	bool alive, is_heard;
+	bool alive;
 	int r = registry_open_consume(&registry->proc, fd, process, &what.book);
 
 	if (r < 0)
@@ -456,15 +455,12 @@ int registry_restore_consume(struct registry *registry, int fd, struct process_i
 		what.pid_fd = proc_pid_fd(&registry->proc, process);
 	/* No pidfd: it has exited since we looked, or pidfds are not available. */
 	alive = what.pid_fd >= 0 || (what.book->alive && !proc_has_ended(&registry->proc, process));
-	is_heard = !alive && config->hears && config->hears(config->hooks.context, process);
-	if ((what.pid_fd >= 0 || is_heard) && registry_was_kept(what.book) && config->adopt)
-		return config->adopt(config->hooks.context, what.book, what.pid_fd);
 	if (registry_was_kept(what.book))
 		what.book->uid = what.book->owner.real_uid;
 	r = registry_add(registry, &what, &entry);
 	if (r < 0 || alive)
 		return r;
-	if (registry_is_kept(entry) && !config->hears)
+	if (registry_is_kept(entry))
 		registry_await_keeper(entry);
 	registry_over(entry);
 	return 0;

@@ -66,17 +66,6 @@ struct registry_config {
 	struct registry_hooks hooks;
 	/* The first pass over /proc is over: all living processes are known. May be NULL. */
 	void (*first_pass)(void *context);
-	/*
-	 * A book that was kept for a living client of the old protocol has been restored: takes
-	 * book and pidfd. May be NULL: then nobody continues it.
-	 */
-	int (*adopt)(void *context, struct scan_book *book, int pid_fd);
-	/*
-	 * Whether messages of a client of the old protocol that has ended may still be read: then its
-	 * book is restored like that of a living one, with pidfd -1. NULL: another program keeps it, and
-	 * may come back within REGISTRY_PATIENCE_NS.
-	 */
-	bool (*hears)(void *context, struct process_id process);
 };
 
 int registry_new(struct registry **ret_registry, const struct registry_config *config);
@@ -122,7 +111,10 @@ int registry_keep_consume(struct registry *registry, const struct registry_offer
 /* Its keeper writes nothing more to it. Ignored if this link does not keep it. */
 void registry_closed(struct registry *registry, const void *link, struct book_id id);
 
-/* The same for all books of a link: it is gone. */
+/*
+ * A link is gone. Its program may be restarted, and may have more to write: until it is back, or for
+ * REGISTRY_PATIENCE_NS, its processes do not end.
+ */
 void registry_unlink(struct registry *registry, const void *link);
 
 /* A book that is in the list; NULL = it is not. */

@@ -73,7 +73,8 @@ static void link_ended(void *context)
 	struct legacy_link *link = context;
 
 	link->channel = packet_channel_free(link->channel);
-	link_synced(link);
+	if (link->server)
+		link_synced(link);
 	link_try_again(link);
 }
 
@@ -220,6 +221,9 @@ static void link_received(void *context, const void *bytes, size_t length, struc
 	case LINK_LINES:
 		link_take_lines(link, (const char *)bytes + sizeof(book), length - sizeof(book));
 		break;
+	case LINK_STOP:
+		link->config.stop(link->config.context);
+		break;
 	case LINK_SYNCED:
 		memcpy(&sync, bytes, sizeof(sync));
 		if (sync.number == link->asked)
@@ -284,7 +288,6 @@ static void link_connect(struct legacy_link *link)
 	int fd = link_open(link->config.path);
 
 	if (fd < 0 || packet_channel_new_consume(&link->channel, fd, &config) < 0) {
-		link->is_settled = true;
 		link_try_again(link);
 		return;
 	}
@@ -307,6 +310,11 @@ static void link_again(struct loop_timer *timer)
 void legacy_link_serve(struct legacy_link *link, struct legacy_server *server)
 {
 	link->server = server;
+}
+
+bool legacy_link_is_connected(const struct legacy_link *link)
+{
+	return link->channel;
 }
 
 bool legacy_link_is_settled(const struct legacy_link *link)

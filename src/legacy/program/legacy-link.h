@@ -34,6 +34,8 @@ struct legacy_link_config {
 	 */
 	void *context;
 	void (*left)(void *context, struct scan_book *book, int pid_fd);
+	/* ttmemd is stopped. */
+	void (*stop)(void *context);
 };
 
 /* 0 or a negative errno. */
@@ -43,7 +45,9 @@ struct legacy_link *legacy_link_free(struct legacy_link *link);
 /* From now on its books are offered, and it is told what ttmemd says. */
 void legacy_link_serve(struct legacy_link *link, struct legacy_server *server);
 
-/* Whether ttmemd has told everything that it knew when we connected, or there is none to tell. */
+bool legacy_link_is_connected(const struct legacy_link *link);
+
+/* Whether a ttmemd has told everything that it knew when we connected, or has taken too long for that. */
 bool legacy_link_is_settled(const struct legacy_link *link);
 
 /* Offers a book, or closes it; as legacy_keeping. @context: the link. */

@@ -5,6 +5,7 @@
 #include "legacy/program/legacy-program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/files/small-file.h"
 #include "base/files/socket-lock.h"
 #include "base/quota.h"
 #include "base/threads/loop.h"
@@ -39,8 +41,9 @@
 #include "wire/link.h"
 
 #define PROGRAM_SETTLE_NS \
-	(5 * NS_PER_S)         /* for ttmemd to hand over the books of an earlier one of us */
-#define PROGRAM_PRIORITY (-10) /* old clients wait for the loop, as for setpriority() */
+	(5 * NS_PER_S)           /* for ttmemd to hand over the books of an earlier one of us */
+#define PROGRAM_SERVED_ALREADY 3 /* our exit code, too: ttmemd knows it */
+#define PROGRAM_PRIORITY (-10)   /* old clients wait for the loop, as for setpriority() */
 
 /* An old client's book, kept by an earlier one of us. */
 struct program_left {
@@ -50,6 +53,8 @@ struct program_left {
 
 struct program {
 	const struct config *config;
+	bool is_started; /* by ttmemd */
+	int listening;   /* from it; -1 = none, or used */
 	struct systemd systemd;
 	struct systemd_fds handed;
 	struct loop *loop;
@@ -153,7 +158,21 @@ static struct book_list *program_books(void *context)
 	return registry_books(context);
 }
 
-/* What an earlier one of us has kept; it is continued once the connections are back. */
+/* Whether that is another one of us: it was started by a ttmemd that was killed, and goes on. */
+static bool program_is_another(uint32_t pid)
+{
+	char path[48], comm[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
+	return pid != 0 && pid != (uint32_t)getpid() &&
+	       small_file_read_line(AT_FDCWD, path, comm, sizeof(comm)) > 0 &&
+	       strcmp(comm, "ttmem-legacy") == 0;
+}
+
+/*
+ * What an earlier one of us has kept; it is continued once the connections are back. One that lives has only lost its
+ * link for a moment.
+ */
 static void program_take_left(void *context, struct scan_book *book, int pid_fd)
 {
 	struct program *program = context;
@@ -161,13 +180,23 @@ static void program_take_left(void *context, struct scan_book *book, int pid_fd)
 	struct program_left *list = array_grow(program->left, &program->left_capacity,
 					       program->left_count + 1, sizeof(*list));
 
-	if (!list) {
+	if (list)
+		program->left = list;
+	if (!list || program_is_another(book->reader.header.keeper)) {
 		scan_book_free(book); /* ttmemd has it, and reports it when the process ends */
 		return;
 	}
-	program->left = list;
 	list[program->left_count++] =
 		(struct program_left){.book = book, .pid_fd = cleanup_steal_fd(&owned)};
+}
+
+/* ttmemd is stopped by hand, and so are we, if it was one that has started us. */
+static void program_stop(void *context)
+{
+	struct program *program = context;
+
+	if (program->is_started)
+		loop_stop(program->loop);
 }
 
 /* Its living clients have a book as before; of one that has ended, what is still in its connection counts. */
@@ -288,15 +317,50 @@ static int program_open_server(struct program *program)
 	return legacy_server_new(&program->server, &legacy);
 }
 
+static void program_say(const struct program *program, int r,
+			const struct socket_lock_holder *holder)
+{
+	const char *path = program->config->legacy_socket;
+
+	if (r == 0)
+		fprintf(stderr, "ttmem-legacy: old clients on %s\n", path);
+	else if (holder->kind == SOCKET_LOCK_NOTHING)
+		fprintf(stderr, "ttmem-legacy: old clients are not served: %s: %s; trying again\n",
+			path, strerror(-r));
+	else if (holder->kind == SOCKET_LOCK_LIVE)
+		fprintf(stderr,
+			"ttmem-legacy: old clients are not served: %s: in use by process %" PRIu32
+			" of user %" PRIu32 "; trying again\n",
+			path, holder->pid, holder->uid);
+	else
+		fprintf(stderr,
+			"ttmem-legacy: old clients are not served: %s: something of user %" PRIu32
+			" is in the way: remove it; trying again\n",
+			path, holder->uid);
+}
+
 /* Listens, if it does not yet or if the path no longer leads here. */
 static void program_listen(struct program *program)
 {
 	struct socket_lock_holder holder = {.kind = SOCKET_LOCK_NOTHING};
+	int r;
 
 	if (strcmp(program->config->legacy_socket, CONFIG_NONE) == 0)
 		return;
-	program->status = legacy_server_listen(program->server, &holder);
+	r = legacy_server_listen(program->server, &holder);
+	if (r != program->status && !program->is_started)
+		program_say(program, r, &holder);
+	program->status = r;
 	program->holder = holder;
+}
+
+/* Whether another one of us serves. */
+static bool program_is_served(const struct program *program)
+{
+	const struct socket_lock_holder *holder = &program->holder;
+
+	return program->status < 0 && holder->kind == SOCKET_LOCK_LIVE &&
+	       (holder->uid == 0 || holder->uid == geteuid()) && program_is_another(holder->pid);
 }
 
 static void program_tell_state(struct program *program)
@@ -304,9 +368,9 @@ static void program_tell_state(struct program *program)
 	struct legacy_counts counts;
 	struct link_state state = {
 		.status = program->status,
-		.holder = program->status < 0 && program->holder.kind == SOCKET_LOCK_LIVE
-				  ? program->holder.pid
-				  : 0,
+		.holder = program->holder.pid,
+		.holder_user = program->holder.uid,
+		.holder_kind = (uint32_t)program->holder.kind,
 	};
 
 	legacy_server_counts(program->server, &counts);
@@ -323,6 +387,7 @@ static void program_tell_state(struct program *program)
 	state.refused_room = counts.refused_room;
 	state.accept_pauses = quota_counted(QUOTA_LEGACY_PAUSES);
 	state.connections_refused = quota_counted(QUOTA_LEGACY_CONNECTIONS);
+	state.connections_slow = quota_counted(QUOTA_LEGACY_SLOW);
 	(void)snprintf(state.path, sizeof(state.path), "%s", program->config->legacy_socket);
 	legacy_link_state(program->link, &state);
 }
@@ -361,13 +426,17 @@ static void program_raise_limits(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files); /* on failure fewer clients fit; counted */
 }
 
-/* ttmemd first tells what it knows: books of an earlier one of us are continued before clients are read. */
+/*
+ * ttmemd first tells what it knows: books of an earlier one of us are continued before clients are read. Only if
+ * there are connections of that one do we wait for a ttmemd that is restarted, too.
+ */
 static int program_settle(struct program *program)
 {
 	uint64_t until = clock_ns(CLOCK_MONOTONIC) + PROGRAM_SETTLE_NS;
 	int r = 0;
 
 	while (r == 0 && !legacy_link_is_settled(program->link) &&
+	       (legacy_link_is_connected(program->link) || program->held.box_count > 0) &&
 	       clock_ns(CLOCK_MONOTONIC) < until)
 		r = loop_turn(program->loop, 100);
 	return r;
@@ -398,12 +467,15 @@ static int program_open(struct program *program)
 			       !program->config->quiet,
 		.context = program,
 		.left = program_take_left,
+		.stop = program_stop,
 	};
 	int r;
 
 	program_raise_limits();
 	systemd_init(&program->systemd);
 	r = systemd_listen_fds(&program->systemd, &program->handed);
+	if (program->listening >= 0 && program->handed.legacy < 0)
+		program->handed.legacy = cleanup_steal_fd(&program->listening);
 	if (r == 0)
 		r = program_open_loop(program);
 	if (r == 0)
@@ -423,6 +495,8 @@ static int program_open(struct program *program)
 	legacy_link_serve(program->link, program->server);
 	program_continue(program);
 	program_listen(program);
+	if (program->is_started && program_is_served(program))
+		return PROGRAM_SERVED_ALREADY;
 	program_tell_state(program);
 	return loop_set(program->loop, &program->second, 0);
 }
@@ -471,16 +545,20 @@ static void program_hurry(void)
 		(void)setpriority(PRIO_PROCESS, 0, PROGRAM_PRIORITY);
 }
 
-int legacy_program_run(const struct config *config)
+int legacy_program_run(const struct config *config, bool is_started, int listening)
 {
 	struct program program = {
 		.config = config,
+		.is_started = is_started,
 		.handed = SYSTEMD_FDS_NULL,
 		.held = LEGACY_HELD_NULL,
 		.signals = LOOP_SOURCE_NULL,
 		.second = {.fire = program_second},
 	};
-	int r = program_open(&program);
+	int r;
+
+	program.listening = listening;
+	r = program_open(&program);
 
 	if (r == 0) {
 		program_ready(&program);
@@ -488,5 +566,5 @@ int legacy_program_run(const struct config *config)
 		r = loop_run(program.loop);
 	}
 	program_close(&program);
-	return r < 0 ? program_fail("cannot serve old clients", r) : 0;
+	return r < 0 ? program_fail("cannot serve old clients", r) : r;
 }

@@ -8,7 +8,12 @@
  * lines.
  */
 
+#include <stdbool.h>
+
 struct config;
 
-/* Serves until it is asked to stop; reports errors on standard error. Return: the exit code. */
-int legacy_program_run(const struct config *config);
+/*
+ * Serves until it is asked to stop; reports errors on standard error. @is_started: by ttmemd, which logs what
+ * cannot be served. @listening: a socket from it, which is taken; -1 = none. Return: the exit code.
+ */
+int legacy_program_run(const struct config *config, bool is_started, int listening);

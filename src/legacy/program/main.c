@@ -2,20 +2,37 @@
 
 /* ttmem-legacy: serves clients of the old allocation server. */
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "daemon/config/config.h"
 #include "legacy/program/legacy-program.h"
 #include "model/sites/site.h"
 #include "symbol/symbolizer-process.h"
 
+/*
+ * The first word, if ttmemd has started us: it says what cannot be served, and may have a socket of systemd's that
+ * listens.
+ */
+#define STARTED "--started-by-ttmemd="
+
 int main(int argc, char **argv)
 {
+	bool is_started = argc > 1 && strncmp(argv[1], STARTED, strlen(STARTED)) == 0;
+	int listening = -1;
 	struct config config;
 	int r;
 
 	if (symbolizer_process_is_meant(argc, argv))
 		return symbolizer_process_main(argc, argv);
+	if (is_started) {
+		listening = atoi(argv[1] + strlen(STARTED)); /* it comes from ttmemd */
+		argv[1] = argv[0];
+		argv++;
+		argc--;
+	}
 	r = config_parse(&config, argc, argv, stdout, stderr);
 	if (r != 0) {
 		config_deinit(&config);
@@ -23,7 +40,7 @@ int main(int argc, char **argv)
 	}
 	/* Without memory for it the next call fails. */
 	(void)site_skip_frames(config.skip_frames);
-	r = legacy_program_run(&config);
+	r = legacy_program_run(&config, is_started, listening);
 	config_deinit(&config);
 	return r;
 }

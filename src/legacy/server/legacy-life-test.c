@@ -15,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/testing/unit.h"
 #include "base/threads/loop.h"
+#include "daemon/registry/registry-open.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
 #include "legacy/server/testing/legacy-server-testing.h"
@@ -406,6 +408,7 @@ UNIT(pain_5_a_restart_forgets_nothing)
 	struct legacy_testing_world world;
 	struct legacy_testing_memory memory;
 	struct snapshot *before, *after;
+	struct scan_book *book;
 	uint64_t start;
 	pid_t pid;
 	int held;
@@ -419,8 +422,10 @@ UNIT(pain_5_a_restart_forgets_nothing)
 	legacy_testing_close(&world);
 
 	legacy_testing_open(&world, NULL);
-	assert(registry_restore_consume(world.registry, held,
-					(struct process_id){(uint32_t)pid, start}) == 0);
+	assert(registry_open_consume(registry_proc(world.registry), held,
+				     (struct process_id){(uint32_t)pid, start}, &book) == 0);
+	assert(legacy_server_adopt_consume(world.server, book,
+					   (int)syscall(SYS_pidfd_open, pid, 0)) == 0);
 	after = legacy_testing_snapshot(&world);
 	assert(before->buffer_count == 2 && after->buffer_count == 2);
 	assert(after->processes[0].id.pid == (uint32_t)pid && after->processes[0].alive);

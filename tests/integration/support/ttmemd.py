@@ -182,6 +182,7 @@ class Ttmemd:
             process.wait()
         if self.process:
             self.kill()
+        self.end_old_servers()
         self.end_keeper()
 
     def at_keepers_socket(self):
@@ -205,13 +206,23 @@ class Ttmemd:
 
         return wait_for(search, "the keeper")[0]
 
-    def holds_connections(self, files):
-        """Whether a keeper with these descriptors has what holds the connections of old clients, which comes last:
-        the only socket that it shares with the daemon and that has no name."""
-        with open("/proc/net/unix", encoding="utf-8") as file:
-            rows = [line.split() for line in file]
-        unnamed = {f"socket:[{row[6]}]" for row in rows if len(row) == 7}
-        return files & unnamed & set(descriptors(self.process.pid).split())
+    def old_servers(self):
+        """The pids of the programs for old clients that belong to this daemon or to an earlier one of its socket."""
+        mark = str(self.socket).encode()
+        found = []
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if mark in words and Path(os.fsdecode(words[0])).name == "ttmem-legacy":
+                    found.append(pid)
+        return found
+
+    def end_old_servers(self):
+        """One outlives a daemon that was killed."""
+        while pids := self.old_servers():
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def end_keeper(self):
         """A keeper would wait for the next daemon for a day. One that is being started has a child soon."""

@@ -81,13 +81,6 @@ static void testing_ended(void *context, struct tracked *tracked)
 	book_list_unref(book_list);
 }
 
-static int testing_adopt(void *context, struct scan_book *book, int pid_fd)
-{
-	struct legacy_testing_world *world = context;
-
-	return legacy_server_adopt_consume(world->server, book, pid_fd);
-}
-
 void legacy_testing_open(struct legacy_testing_world *world, const struct legacy_config *config)
 {
 	struct legacy_config own = config ? *config : (struct legacy_config){.fd = -1};
@@ -96,7 +89,6 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 			  .added = testing_added,
 			  .notice = testing_added,
 			  .ended = testing_ended},
-		.adopt = testing_adopt,
 	};
 	struct collector_config collector = {.book_list = testing_roster};
 	struct socket_lock_holder holder;

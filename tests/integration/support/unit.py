@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""systemd's part for the daemon: sockets that are bound before it, and a store for descriptors that outlives it."""
+"""systemd's part for a service: sockets that are bound before it, and a store for descriptors that outlives it."""
 
 import ctypes
 import fcntl
@@ -31,15 +31,17 @@ def is_same(one, other):
 def listen(kind, path):
     with socket.socket(socket.AF_UNIX, kind) as server:
         server.bind(str(path))
+        os.chmod(path, 0o666)
         server.listen(1024)
         return out_of_the_way(server.fileno())
 
 
 class Unit:
-    def __init__(self, folder):
+    def __init__(self, folder, native="socket", legacy="old"):
+        """@native, @legacy: the names of the sockets; None: it has no such socket."""
+        kinds = {"native": (socket.SOCK_SEQPACKET, native), "legacy": (socket.SOCK_STREAM, legacy)}
         self.address = str(folder / "notify")
-        self.store = [("native", listen(socket.SOCK_SEQPACKET, folder / "socket")),
-                      ("legacy", listen(socket.SOCK_STREAM, folder / "old"))]  # fmt: skip
+        self.store = [(name, listen(kind, folder / path)) for name, (kind, path) in kinds.items() if path]
         self.notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notices.bind(self.address)
         self.is_read = threading.Event()
