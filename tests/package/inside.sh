@@ -39,7 +39,7 @@ apt-get install -y -q --no-install-recommends /dist/*.deb
 ok install
 
 getent passwd ttmem
-for unit in ttmemd.service ttmemd.socket ttmemd-legacy.socket; do
+for unit in ttmemd.service ttmem-legacy.service ttmemd.socket ttmemd-legacy.socket; do
 	systemctl is-enabled "$unit"
 	systemd-analyze verify "$unit"
 done
@@ -57,7 +57,7 @@ fish -c 'complete -C "ttmem sm"' | grep smi
 zsh -fc 'autoload -Uz compinit; compinit -D -u; echo $_comps[ttmem]' | grep _ttmem
 ok completion
 
-for page in 1/ttmem 1/ttmem-run 3/ttmem 5/ttmemd.conf 8/ttmemd; do
+for page in 1/ttmem 1/ttmem-run 3/ttmem 5/ttmemd.conf 8/ttmem-legacy 8/ttmemd; do
 	man -P cat "${page%/*}" "${page#*/}" | grep -q NAME
 done
 ok man pages
@@ -68,9 +68,10 @@ ttmem selftest
 mkdir /etc/ttmem
 cp /usr/share/doc/ttmemd/examples/ttmemd.conf /etc/ttmem/
 ttmemd --check
+ttmem-legacy --check
 tt_smi --help
 grep -q /assets/index- /usr/bin/ttmemd
-ok command and daemon
+ok command and daemons
 
 cat >/root/app.c <<'END'
 #include <ttmem/ttmem.h>
