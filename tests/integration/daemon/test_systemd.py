@@ -14,6 +14,9 @@ from machine import Machine
 from oldloop import OldLoop
 from world import wait_for
 
+SERVICE, OLD_SERVICE = "ttmemd.service", "ttmem-legacy.service"
+SERVICES = pytest.mark.parametrize("unit", [SERVICE, OLD_SERVICE])
+SOCKETS = ("ttmemd.socket", "ttmemd-legacy.socket")
 NATIVE = "/run/ttmem/ttmemd.sock"
 LEGACY = "/tmp/tt_allocation_server.sock"
 
@@ -51,21 +54,26 @@ def booted(build_folder, tmp_path_factory):
 @pytest.fixture
 def machine(booted):
     """The machine with listening sockets and no daemon."""
-    booted.text("systemctl", "start", "ttmemd.socket", "ttmemd-legacy.socket")
+    booted.text("systemctl", "start", *SOCKETS)
     yield booted
     for player in booted.players:
         player.process.kill()
     booted.run("rm", "-f", "/run/hold")
-    booted.text("systemctl", "stop", "ttmemd.socket", "ttmemd-legacy.socket", "ttmemd.service")
-    booted.run("systemctl", "reset-failed", "ttmemd.service")
-    for name in ("watchdog", "hold"):
-        booted.settings(name, "")
+    stop_all(booted)
+    for unit in (SERVICE, OLD_SERVICE):
+        booted.run("systemctl", "reset-failed", unit)
+        for name in ("watchdog", "hold"):
+            booted.settings(name, "", unit)
+
+
+def stop_all(machine):
+    machine.text("systemctl", "stop", *SOCKETS, SERVICE, OLD_SERVICE)
 
 
 @pytest.fixture
 def served(machine):
-    """The machine with a daemon that has said that it is ready."""
-    machine.text("systemctl", "start", "ttmemd.service")
+    """The machine with daemons that have said that they are ready."""
+    machine.text("systemctl", "start", SERVICE, OLD_SERVICE)
     return machine
 
 
@@ -84,10 +92,10 @@ def wait_for_line(machine, text):
     wait_for(lambda: text in machine.journal(), f"\"{text}\" in the journal")
 
 
-def wait_for_pid(machine, other_than=0):
+def wait_for_pid(machine, other_than=0, unit=SERVICE):
     def running():
-        pid = machine.pid()
-        state = machine.show("SubState")
+        pid = machine.pid(unit)
+        state = machine.show("SubState", unit)
         return pid if pid not in (0, other_than) and state == "running" else None
 
     return wait_for(running, "a daemon")
@@ -103,11 +111,12 @@ def left(pid, count):
 
 def test_units_are_valid(booted):
     units = [f"/usr/local/lib/systemd/system/{name}"
-             for name in ("ttmemd.service", "ttmemd.socket", "ttmemd-legacy.socket")]
+             for name in (SERVICE, OLD_SERVICE, *SOCKETS)]
     result = booted.run("systemd-analyze", "verify", "--man=no", *units)
     assert (result.returncode, result.stderr) == (0, "")
     # Tenths of what systemd calls exposure: a weaker sandbox must be a decision.
-    booted.text("systemd-analyze", "security", "--offline=true", "--threshold=30", units[0])
+    for service in units[:2]:
+        booted.text("systemd-analyze", "security", "--offline=true", "--threshold=30", service)
 
 
 def test_user_and_folders(booted):
@@ -116,13 +125,16 @@ def test_user_and_folders(booted):
         assert booted.text("stat", "-c", "%U %G %a", folder) == f"ttmem ttmem {mode}\n"
 
 
-@pytest.mark.parametrize("kind, path", [("SOCK_SEQPACKET", NATIVE), ("SOCK_STREAM", LEGACY)])
-def test_a_connection_starts_the_daemon(machine, kind, path):
-    assert machine.show("ActiveState") == "inactive"
+@pytest.mark.parametrize("kind, path, units", [("SOCK_SEQPACKET", NATIVE, (SERVICE,)),
+                                               ("SOCK_STREAM", LEGACY, (SERVICE, OLD_SERVICE))])  # fmt: skip
+def test_a_connection_starts_the_daemon(machine, kind, path, units):
+    for unit in units:
+        assert machine.show("ActiveState", unit) == "inactive"
     # As somebody who is nobody here.
     machine.text(*AS_NOBODY, "/usr/bin/python3", "-c", CONNECT, kind, path)
     # "active" comes only after it has said READY=1.
-    wait_for(lambda: machine.show("ActiveState") == "active", "the daemon to be ready")
+    for unit in units:
+        wait_for(lambda: machine.show("ActiveState", unit) == "active", "the daemon to be ready")
 
 
 def test_a_book_starts_the_daemon(machine):
@@ -133,10 +145,11 @@ def test_a_book_starts_the_daemon(machine):
     wait_for_line(machine, left(player.inner_pid, 1))
 
 
-def test_user_and_capabilities(served):
+@SERVICES
+def test_user_and_capabilities(served, unit):
     status = dict(
         line.split(":\t") for line in
-        served.text("cat", f"/proc/{served.pid()}/status").splitlines() if ":\t" in line
+        served.text("cat", f"/proc/{served.pid(unit)}/status").splitlines() if ":\t" in line
     )
     uid = served.text("id", "-u", "ttmem").strip()
     assert status["Uid"].split() == [uid] * 4
@@ -209,10 +222,11 @@ def test_the_sandbox_allows_http(served):
     wait_for(lambda: totals() == expected, "the buffer over HTTP")
 
 
-def test_unit_lets_the_loop_raise_its_priority(served):
+@SERVICES
+def test_unit_lets_the_loop_raise_its_priority(served, unit):
     """The unit gives the right to it; in a container that has no such right itself, nothing happens."""
-    limit = served.text("sh", "-c", f"grep 'nice priority' /proc/{served.pid()}/limits").split()[-2]
-    nice = served.text("cat", f"/proc/{served.pid()}/stat").rpartition(")")[2].split()[16]
+    limit = served.text("sh", "-c", f"grep 'nice priority' /proc/{served.pid(unit)}/limits").split()[-2]
+    nice = served.text("cat", f"/proc/{served.pid(unit)}/stat").rpartition(")")[2].split()[16]
     # As the kernel counts: 20 is the usual priority, 30 ten more.
     assert (limit, nice) in (("30", "-10"), ("0", str(os.getpriority(os.PRIO_PROCESS, 0))))
 
@@ -247,21 +261,36 @@ def test_a_death_during_a_restart_is_reported(served):
 
 
 def test_old_clients_keep_their_connections_over_restarts(served):
-    """With systemd's fd store: "systemctl restart", and what systemd does after a crash."""
+    """ttmemd may be restarted or crash; of its own program systemd's fd store has the connections."""
     clients = [OldLoop(LEGACY, size, before=served.enter) for size in (72, 144)]
     try:
-        # Two books, what is known of the connections, and both connections in one box.
-        wait_for(lambda: served.show("NFileDescriptorStore") == "4", "books and connections to be stored")
+        wait_for(lambda: served.show("NFileDescriptorStore") == "2", "their books to be stored")
+        # What is known of the connections, and both of them in one box.
+        wait_for(lambda: served.show("NFileDescriptorStore", OLD_SERVICE) == "2", "connections to be stored")
+        server = served.pid(OLD_SERVICE)
         for _ in range(4):
-            served.text("systemctl", "restart", "ttmemd.service")
-            assert ask_old_clients(served)["taken_over"] == 2
+            served.text("systemctl", "restart", SERVICE)
             for client in clients:
                 client.go_on()
         pid = served.pid()
         served.text("kill", "-KILL", pid)
         wait_for_pid(served, other_than=pid)
-        now = ask_old_clients(served)
-        assert now["connections"] == 2 and now["in_doubt"] <= 2
+        for client in clients:
+            client.go_on()
+        assert served.pid(OLD_SERVICE) == server
+        wait_for(lambda: ask_old_clients(served)["connections"] == 2, "the connections")
+        for _ in range(4):
+            served.text("systemctl", "restart", OLD_SERVICE)
+            for client in clients:
+                client.go_on()
+            wait_for(lambda: ask_old_clients(served)["taken_over"] == 2, "the connections")
+        server = served.pid(OLD_SERVICE)
+        served.text("kill", "-KILL", server)
+        wait_for_pid(served, other_than=server, unit=OLD_SERVICE)
+        for client in clients:
+            client.go_on()
+        now = wait_for(lambda: (now := ask_old_clients(served))["connections"] == 2 and now, "the connections")
+        assert now["in_doubt"] <= 2
         for client in clients:
             buffers, size, sent, asked = client.stop()
             assert sent > 4 and asked >= 4
@@ -275,70 +304,120 @@ def test_old_clients_keep_their_connections_over_restarts(served):
             else:
                 wait_for(lambda: known() == (buffers, size), f"{buffers} buffers, {size} bytes")
         # Where nobody starts it again, nobody must wait for it.
-        served.text("systemctl", "stop", "ttmemd-legacy.socket", "ttmemd.socket", "ttmemd.service")
-        assert served.show("NFileDescriptorStore") == "0"
+        stop_all(served)
+        for unit in (SERVICE, OLD_SERVICE):
+            assert served.show("NFileDescriptorStore", unit) == "0"
     finally:
         for client in clients:
             client.kill()
             client.wait()
 
 
-def test_a_hanging_daemon_is_restarted_by_the_watchdog(machine):
-    machine.settings("watchdog", "[Service]\nWatchdogSec=4\n")
-    machine.text("systemctl", "start", "ttmemd.service")
-    first = machine.show("WatchdogTimestampMonotonic")
-    wait_for(lambda: machine.show("WatchdogTimestampMonotonic") != first, "a sign of life")
+def test_old_clients_are_served_while_ttmemd_is_stopped(served):
+    client = OldLoop(LEGACY, 72, before=served.enter)
+    try:
+        served.text("systemctl", "stop", "ttmemd.socket", SERVICE)
+        client.go_on()
+        assert served.show("ActiveState", OLD_SERVICE) == "active"
+        served.text("systemctl", "start", SERVICE)
+        buffers, size, _, _ = client.stop()
+        wait_for(lambda: ask_old_clients(served)["connections"] == 1, "the connection")
+        rows = json.loads(served.text("ttmem", "buffers", "--pid", client.pid, "--json"))["buffers"]
+        assert (len(rows), sum(row["size"] for row in rows)) == (buffers, size)
+    finally:
+        client.kill()
+        client.wait()
+
+
+def test_the_lines_of_the_old_server_are_in_the_journal_of_its_unit(machine):
+    machine.text("mkdir", "-p", "/etc/ttmem")
+    machine.run("tee", "/etc/ttmem/ttmemd.conf", input="log-events = yes\n")
+    try:
+        machine.text("systemctl", "start", SERVICE, OLD_SERVICE)
+        wait_for(lambda: closed(machine) == {}, "everything to be there")
+        player = machine.player("alloc 0 DRAM 0x1000 4096")
+        line = f"[PID {player.inner_pid}] Allocated"
+        wait_for(lambda: line in machine.journal(OLD_SERVICE), "the line")
+        assert line not in machine.journal()
+    finally:
+        machine.text("rm", "/etc/ttmem/ttmemd.conf")
+
+
+@SERVICES
+def test_a_hanging_daemon_is_restarted_by_the_watchdog(machine, unit):
+    machine.settings("watchdog", "[Service]\nWatchdogSec=4\n", unit)
+    machine.text("systemctl", "start", unit)
+    first = machine.show("WatchdogTimestampMonotonic", unit)
+    wait_for(lambda: machine.show("WatchdogTimestampMonotonic", unit) != first, "a sign of life")
     # Not counted: a daemon that got no processor for four seconds was ended before.
-    pid = wait_for_pid(machine)
+    pid = wait_for_pid(machine, unit=unit)
     machine.text("kill", "-STOP", pid)
-    wait_for_pid(machine, other_than=pid)
-    wait_for_line(machine, "Watchdog timeout")
-    assert int(machine.show("NRestarts")) >= 1
+    wait_for_pid(machine, other_than=pid, unit=unit)
+    wait_for(lambda: "Watchdog timeout" in machine.journal(unit), "the line in the journal")
+    assert int(machine.show("NRestarts", unit)) >= 1
 
 
-def test_stop_is_clean(served):
-    served.text("systemctl", "stop", "ttmemd.service")
-    assert served.show("Result") == "success"
-    assert (served.show("ExecMainCode"), served.show("ExecMainStatus")) == ("1", "0")
+@pytest.mark.parametrize("unit, kind, path", [(SERVICE, "SOCK_SEQPACKET", NATIVE), (OLD_SERVICE, "SOCK_STREAM", LEGACY)])
+def test_stop_is_clean(served, unit, kind, path):
+    # First, because it would connect to ttmemd, which starts that again.
+    served.text("systemctl", "stop", OLD_SERVICE)
+    served.text("systemctl", "stop", unit)
+    assert served.show("Result", unit) == "success"
+    assert (served.show("ExecMainCode", unit), served.show("ExecMainStatus", unit)) == ("1", "0")
     # The sockets are systemd's: the next client starts it again.
-    for path in (NATIVE, LEGACY):
-        served.text("test", "-S", path)
-    served.text("/usr/bin/python3", "-c", CONNECT, "SOCK_SEQPACKET", NATIVE)
-    wait_for_pid(served)
+    for socket in (NATIVE, LEGACY):
+        served.text("test", "-S", socket)
+    served.text("/usr/bin/python3", "-c", CONNECT, kind, path)
+    wait_for_pid(served, unit=unit)
 
 
-def test_reload_keeps_it_running(served):
-    pid = served.pid()
-    served.text("systemctl", "reload", "ttmemd.service")
-    wait_for(lambda: served.show("SubState") == "running", "the reload")
-    assert served.pid() == pid
+@SERVICES
+def test_reload_keeps_it_running(served, unit):
+    pid = served.pid(unit)
+    served.text("systemctl", "reload", unit)
+    wait_for(lambda: served.show("SubState", unit) == "running", "the reload")
+    assert served.pid(unit) == pid
 
 
-def test_the_service_is_run_by_its_old_name(machine):
-    """Enabled, started, restarted and stopped as the old documents say; ttmemd comes and goes with it."""
+def test_the_services_are_run_by_the_old_name(machine):
+    """Enabled, started, restarted and stopped as the old documents say; both come and go with it."""
     old = "tt-allocation-server"
-    machine.text("systemctl", "stop", "ttmemd.socket", "ttmemd-legacy.socket")
+    both = (SERVICE, OLD_SERVICE)
+
+    def pids():
+        return [machine.pid(unit) for unit in both]
+
+    def states(*units):
+        return machine.run("systemctl", "is-active", *units).stdout.split()
+
+    machine.text("systemctl", "stop", *SOCKETS)
     machine.text("systemctl", "enable", "--now", old)
-    enabled = machine.text("systemctl", "is-enabled", f"{old}.service", "ttmemd.socket", "ttmemd-legacy.socket")
-    assert enabled.split() == ["enabled"] * 3
-    assert machine.text("systemctl", "is-active", old, "ttmemd.service", "ttmemd-legacy.socket").split() == ["active"] * 3
+    assert machine.text("systemctl", "is-enabled", f"{old}.service", *SOCKETS).split() == ["enabled"] * 3
+    assert states(old, *both, *SOCKETS) == ["active"] * 5
     machine.text("test", "-S", LEGACY)
-    first = machine.pid()
+    first = pids()
+    machine.text("systemctl", "reload", old)
+    assert pids() == first
     machine.text("systemctl", "restart", old)
-    assert machine.show("ActiveState") == "active" and machine.pid() not in (0, first)
+    assert states(*both) == ["active"] * 2 and not {0, *first} & set(pids())
     machine.text("systemctl", "stop", old)
     # No client starts it again.
     wait_for(lambda: machine.run("test", "-S", LEGACY).returncode == 1, "the end of the socket")
-    wait_for(lambda: machine.show("ActiveState") == "inactive", "the end of the daemon")
+    wait_for(lambda: states(*both) == ["inactive"] * 2, "the end of the daemons")
     machine.text("systemctl", "start", old)
     # A daemon that dies is started again, as without the old name.
-    first = machine.pid()
-    machine.text("kill", "-9", first)
-    wait_for(lambda: machine.pid() not in (0, first) and machine.show("ActiveState") == "active", "another daemon")
-    assert machine.show("ActiveState", f"{old}.service") == "active"
-    # The other way round too: whoever stops the daemon sees the old name stopped.
-    machine.text("systemctl", "stop", "ttmemd.service")
-    wait_for(lambda: machine.show("ActiveState", f"{old}.service") == "inactive", "the end of the old name")
+    for unit in both:
+        first = machine.pid(unit)
+        machine.text("kill", "-9", first)
+        wait_for_pid(machine, other_than=first, unit=unit)
+        # Whoever requires it is restarted with it: the old name, and so the other one.
+        wait_for(lambda: states(old, *both) == ["active"] * 3, "another daemon")
+    # The other way round too: whoever stops one of them sees the old name stopped, and the other with it.
+    for unit in both:
+        machine.text("systemctl", "reset-failed")  # it was started often
+        machine.text("systemctl", "start", old)
+        machine.text("systemctl", "stop", unit)
+        wait_for(lambda: states(old, *both) == ["inactive"] * 3, "the end of the old name")
     machine.text("systemctl", "disable", old)
 
 
@@ -367,23 +446,24 @@ def test_the_unit_starts_with_its_port_and_its_old_socket_taken(machine):
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with taker.stdin, taker.stdout:
         assert taker.stdout.readline() == "\n"
-        machine.text("systemctl", "start", "ttmemd.service")
+        machine.text("systemctl", "start", SERVICE, OLD_SERVICE)
         wait_for(lambda: closed(machine) == {"old_clients": 65534, "http": 65534}, "what is missing")
         assert machine.show("ActiveState") == "active"
         wait_for(lambda: "something is missing" in machine.show("StatusText"), "the status line")
         wait_for_line(machine, "HTTP is not served: 127.0.0.1:5392: in use by process")
-    # Both come back by themselves: the sandbox lets the daemon bind what systemd could not.
+    # Both come back by themselves: the sandbox lets ttmem-legacy bind what systemd could not.
     assert taker.wait(timeout=LIMIT) in (0, 1)
     machine.text("rmdir", LEGACY)
     wait_for(lambda: closed(machine) == {}, "everything to be there")
     machine.text(*AS_NOBODY, "/usr/bin/python3", "-c", CONNECT, "SOCK_STREAM", LEGACY)
 
 
-def test_the_memory_of_the_unit_is_limited(served):
+@SERVICES
+def test_the_memory_of_the_unit_is_limited(served, unit):
     """Books of old clients, up to 2 GiB, and a quarter of a GiB besides fit into it; the machine is larger."""
-    limit = int(served.show("MemoryMax"))
+    limit = int(served.show("MemoryMax", unit))
     assert (2 << 30) + (256 << 20) < limit <= 8 << 30
-    group = "/sys/fs/cgroup" + served.show("ControlGroup")
+    group = "/sys/fs/cgroup" + served.show("ControlGroup", unit)
     if "memory" in served.text("cat", f"{group}/cgroup.controllers"):
         assert int(served.text("cat", f"{group}/memory.max")) == limit
 
@@ -428,14 +508,14 @@ def test_the_past_and_the_token_outlive_a_daemon_of_root(machine, owner):
     machine.text("systemctl", "start", "ttmemd.service")
     first = leave(machine)
     token = machine.text("cat", "/var/lib/ttmem/http-token")
-    machine.text("systemctl", "stop", "ttmemd.socket", "ttmemd-legacy.socket", "ttmemd.service")
+    stop_all(machine)
     with by_hand(machine):
         assert first in remembered(machine)
         second = leave(machine)
     assert machine.text("cat", "/var/lib/ttmem/http-token") == token
     if owner == "root":
         machine.text("sh", "-c", "chown root:root /var/lib/ttmem/*")
-    machine.text("systemctl", "start", "ttmemd.socket", "ttmemd-legacy.socket", "ttmemd.service")
+    machine.text("systemctl", "start", *SOCKETS, SERVICE, OLD_SERVICE)
     wait_for(lambda: closed(machine) == {}, "everything to be there")
     assert {first, second} <= remembered(machine)
     assert machine.text("cat", "/var/lib/ttmem/http-token") == token

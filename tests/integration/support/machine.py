@@ -141,16 +141,16 @@ class Machine:
     def show(self, name, unit="ttmemd.service"):
         return self.text("systemctl", "show", "--value", "-p", name, unit).strip()
 
-    def pid(self):
+    def pid(self, unit="ttmemd.service"):
         """The daemon's pid in the machine; 0 = it is not running."""
-        return int(self.show("MainPID"))
+        return int(self.show("MainPID", unit))
 
-    def journal(self):
-        return self.text("journalctl", "--no-pager", "-o", "cat", "-u", "ttmemd.service")
+    def journal(self, unit="ttmemd.service"):
+        return self.text("journalctl", "--no-pager", "-o", "cat", "-u", unit)
 
-    def settings(self, name, text):
+    def settings(self, name, text, unit="ttmemd.service"):
         """A drop-in for the service; "" removes it."""
-        folder = "/etc/systemd/system/ttmemd.service.d"
+        folder = f"/etc/systemd/system/{unit}.d"
         self.text("mkdir", "-p", folder)
         if text:
             self.run("tee", f"{folder}/{name}.conf", input=text)
