@@ -15,3 +15,9 @@ configure build-nolegacy -Dlegacy=disabled -Dtests=false -Ddashboard=disabled -D
 if build-nolegacy/src/cli/ttmem help | grep -E '^From the old tools|^  (analyze|dump) '; then
 	exit 1
 fi
+
+# Nor is anything of the old server installed: its successor, units, man page and commands under old names.
+old='ttmem-legacy|ttmemd-legacy|tt-allocation-server|allocation_(server|monitor)|dump_remaining|debug_tracking|tt_smi'
+if meson introspect --installed build-nolegacy | tr ',' '\n' | sed 's/.*: //' | grep -E "/($old)"; then
+	exit 1
+fi

@@ -218,11 +218,18 @@ def test_old_dump_finds_what_it_calls(prefix, clean_env, tmp_path):
     assert "usage: ttmem dump" in run("/usr/bin/python3", script, "--help", env=clean_env)
 
 
-def test_units_name_the_installed_daemon(prefix, build):
-    service = (prefix / "lib" / "systemd" / "system" / "ttmemd.service").read_text()
+@pytest.mark.parametrize("name, options", [("ttmemd", ["--legacy-socket", "none"]), ("ttmem-legacy", [])])
+def test_units_name_the_installed_daemons(prefix, name, options):
+    service = (prefix / "lib" / "systemd" / "system" / f"{name}.service").read_text()
     (start,) = [line for line in service.splitlines() if line.startswith("ExecStart=")]
+    program, *words = start.removeprefix("ExecStart=").split()
     # The tree has been moved; what it was configured for is the part after the destination.
-    assert str(prefix / "bin" / "ttmemd").endswith(start.removeprefix("ExecStart="))
-    for name in ("systemd/system/ttmemd.socket", "systemd/system/ttmemd-legacy.socket",
+    assert str(prefix / "bin" / name).endswith(program) and words == options
+    assert os.access(prefix / "bin" / name, os.X_OK)
+    assert "@" not in service.replace("@system-service", "")
+
+
+def test_units_are_complete(prefix):
+    for name in ("systemd/system/ttmemd.socket", "systemd/system/ttmemd-legacy.socket", "systemd/system/tt-allocation-server.service",
                  "sysusers.d/ttmem.conf", "tmpfiles.d/ttmem.conf"):
         assert (prefix / "lib" / name).exists(), name

@@ -39,6 +39,16 @@ def test_old_commands_and_units_are_installed():
     assert installed <= set(names), "an old name that the page does not have"
 
 
+def test_the_old_units_name_runs_both_services():
+    """Whatever is done to it is done to them; test_systemd.py tries it."""
+    folder = ROOT / "data" / "systemd"
+    old = (folder / "tt-allocation-server.service").read_text()
+    for name in ("ttmemd.service", "ttmem-legacy.service"):
+        assert re.search(rf"^Requires=.*\b{re.escape(name)}", old, re.M), name
+        assert re.search(rf"^PropagatesReloadTo=.*\b{re.escape(name)}", old, re.M), name
+        assert "PartOf=tt-allocation-server.service" in (folder / f"{name}.in").read_text(), name
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "data" / "bin").iterdir()), ids=lambda path: path.name)
 def test_help_of_an_old_name_leads_to_the_page(path, build, tmp_path):
     """Of the servers, the unit test of the daemon's options checks it."""
