@@ -5,6 +5,7 @@
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck disable=SC2034 # used by the sourced files
 ROOT=$PWD
 . tools/dev/common.sh
 . tools/dev/build.sh

@@ -15,6 +15,8 @@ from conftest import LIMIT
 from oldlogs import Logs, Model, history, run_script
 from world import check_schema, wait_for
 
+pytestmark = pytest.mark.legacy
+
 
 @pytest.fixture
 def logs(tmp_path):

@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, has_legacy
 from world import TYPES_TEXT
 
-READING = ["smi", "top", "ps", "buffers", "growth", "history", "incidents", "leaks", "watch", "status", "dump"]
+READING = ["smi", "top", "ps", "buffers", "growth", "history", "incidents", "leaks", "watch", "status"]
+READING += ["dump"] * has_legacy()
 
 
 def test_help(world):

@@ -42,7 +42,7 @@ class Asker:
 
 @pytest.fixture
 def asker(ttmemd):
-    ttmemd.env["TT_ALLOC_SERVER_SOCKET"] = str(ttmemd.legacy)
+    ttmemd.env["TT_ALLOC_SERVER_SOCKET"] = str(ttmemd.old_socket)
     return Asker(ttmemd)
 
 

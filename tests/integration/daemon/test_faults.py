@@ -182,6 +182,7 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
     assert daemon.json("status")["unobserved_exits"] == 0
 
 
+@pytest.mark.legacy
 def test_a_daemon_short_of_memory_serves_what_it_can(ttmemd):
     """The books of old clients need the most."""
     ttmemd.start("--http", "127.0.0.1:0", before=["prlimit", f"--as={400 << 20}:"])

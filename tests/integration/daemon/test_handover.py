@@ -20,6 +20,8 @@ from common import AS_NOBODY, shared_folder
 from conftest import LIMIT
 from world import wait_for
 
+pytestmark = pytest.mark.legacy
+
 RESTARTS = 20
 
 

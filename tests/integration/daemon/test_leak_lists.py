@@ -263,6 +263,7 @@ def test_leaks_as_csv(served):
     assert (row["pid"], row["bytes"], row["buffers"]) == (str(first), "96", "2")
 
 
+@pytest.mark.legacy
 def test_only_what_was_left_since(served):
     pid = leave(served, "alloc 0 DRAM 0x1000 64")
     later = (json.loads(served.run("leaks", "--json").stdout)["processes"][0]["ended_ns"]) + 1

@@ -13,6 +13,7 @@ import subprocess
 
 import pytest
 
+from conftest import has_legacy
 from nativesocket import (  # noqa: F401 (fixtures)
     AS_MEMBER,
     AS_OTHER,
@@ -228,8 +229,9 @@ def test_leaks_need_a_daemon(daemon):
     result = daemon.run("leaks")
     assert result.returncode == 1 and result.stdout == ""
     assert "no ttmemd runs here" in result.stderr and "ttmem run --fail-on-leak" in result.stderr
-    result = daemon.run("dump")
-    assert result.returncode == 1 and "no ttmemd runs here" in result.stderr
+    if has_legacy():
+        result = daemon.run("dump")
+        assert result.returncode == 1 and "no ttmemd runs here" in result.stderr
     result = daemon.run("status", "--json")
     assert result.returncode == 1
     assert check_schema(json.loads(result.stdout))["running"] is False

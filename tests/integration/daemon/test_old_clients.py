@@ -16,6 +16,8 @@ from ttmemd import OldClient
 from conftest import LIMIT
 from world import wait_for
 
+pytestmark = pytest.mark.legacy
+
 OURS = 901  # a device that no other process of the machine has
 
 # A process of its own: allocates with name and stack over 648 bytes, then does as it is told.

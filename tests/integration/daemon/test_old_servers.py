@@ -11,6 +11,8 @@ from conftest import LIMIT, ROOT
 from ttmemd import OldClient
 from world import wait_for
 
+pytestmark = pytest.mark.legacy
+
 OURS = 901  # a device that no other process of the machine has
 
 

@@ -260,6 +260,7 @@ def test_a_death_during_a_restart_is_reported(served):
     wait_for_line(served, left(player.inner_pid, 1))
 
 
+@pytest.mark.legacy
 def test_old_clients_keep_their_connections_over_restarts(served):
     """ttmemd may be restarted or crash; of its own program systemd's fd store has the connections."""
     clients = [OldLoop(LEGACY, size, before=served.enter) for size in (72, 144)]
@@ -439,6 +440,7 @@ def closed(machine):
     return {door["name"]: door["user_id"] for door in status["doors"] if not door["open"]}
 
 
+@pytest.mark.legacy
 def test_the_unit_starts_with_its_port_and_its_old_socket_taken(machine):
     machine.text("systemctl", "stop", "ttmemd-legacy.socket")
     machine.text(*AS_NOBODY, "mkdir", LEGACY)

@@ -81,6 +81,7 @@ def dropped(line):
     return [("drop", line_of(C_SOURCE, "drop")), ("main", line_of(C_SOURCE, "again") + line)]
 
 
+@pytest.mark.legacy
 def test_answers_over_http_have_names(ttmemd, compiled):  # noqa: F811
     ttmemd.start("--http", "127.0.0.1:0")
     process = start_for(ttmemd, compiled(C_SOURCE))

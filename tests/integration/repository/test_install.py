@@ -176,6 +176,7 @@ def test_compile_with_cmake(prefix, app):
     assert "libttmem" not in run("readelf", "-d", app / "build" / "inside")
 
 
+@pytest.mark.legacy
 def test_old_names_find_what_they_call(prefix, clean_env, tmp_path):
     """Also through a link from another folder, as administrators make them."""
     if not (prefix / "bin" / "ttmemd").exists():
@@ -189,6 +190,7 @@ def test_old_names_find_what_they_call(prefix, clean_env, tmp_path):
             assert "\nlog-events = yes\n" in shown and "\nids = decimal\n" in shown
 
 
+@pytest.mark.legacy
 def test_old_monitors_are_there(prefix, clean_env):
     for name in ("tt_smi", "allocation_monitor_client"):
         assert "usage: ttmem smi" in run(prefix / "bin" / name, "--help", env=clean_env)

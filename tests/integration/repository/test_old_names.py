@@ -49,6 +49,7 @@ def test_the_old_units_name_runs_both_services():
         assert "PartOf=tt-allocation-server.service" in (folder / f"{name}.in").read_text(), name
 
 
+@pytest.mark.legacy
 @pytest.mark.parametrize("path", sorted((ROOT / "data" / "bin").iterdir()), ids=lambda path: path.name)
 def test_help_of_an_old_name_leads_to_the_page(path, build, tmp_path):
     """Of the servers, the unit test of the daemon's options checks it."""

@@ -68,6 +68,7 @@ def test_every_package_has_a_list():
     assert sorted(control) == sorted(file.stem for file in DEBIAN.glob("*.install"))
 
 
+@pytest.mark.legacy
 def test_lists_name_only_what_is_there(installed):
     """debhelper fails where a list names a missing file."""
     paths = [debian_path(path) for path in installed]

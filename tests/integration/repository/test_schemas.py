@@ -27,7 +27,7 @@ COMMANDS = (
 )  # fmt: skip
 
 FILES = (
-    ("analyze", *sorted((ROOT / "tests/corpus/log-reader").iterdir())),
+    pytest.param(("analyze", *sorted((ROOT / "tests/corpus/log-reader").iterdir())), marks=pytest.mark.legacy),
     ("diff", INPUTS / "story.ttrec@mistakes", INPUTS / "more.ttrec"),
     ("replay", INPUTS / "story.ttrec"),
     ("check", "--limit", "DRAM=1K", "--limit", "phase:none=1", INPUTS / "story.ttrec"),

@@ -13,7 +13,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from conftest import LIMIT
+import pytest
+
+from conftest import LIMIT, has_legacy
 from world import Player, check_schema, descriptors, wait_for
 
 SERVES = re.compile(r"^ttmemd: http://([\d.:]+|\[[\da-f:]+\]:\d+)/$", re.M)
@@ -42,7 +44,7 @@ class Ttmemd:
         self.build = build
         self.folder = folder
         self.socket = self.folder / "s"
-        self.legacy = self.folder / "old"
+        self.old_socket = self.folder / "old"
         self.state = self.folder / "state"
         self.log = self.folder / "log"
         self.program = build / "src" / "daemon" / "ttmemd"
@@ -53,11 +55,22 @@ class Ttmemd:
         self.players = []
         self.others = []
 
+    @property
+    def legacy(self):
+        """Where old clients are served."""
+        if not has_legacy():
+            pytest.skip("this build has nothing for the old system")
+        return self.old_socket
+
+    @legacy.setter
+    def legacy(self, path):
+        self.old_socket = path
+
     def command(self, *args):
         return [
             self.program,
             "--socket", self.socket,
-            "--legacy-socket", self.legacy,
+            "--legacy-socket", self.old_socket if has_legacy() else "none",
             "--http", "none",
             "--state", self.state,
             *args,

@@ -146,6 +146,7 @@ def test_a_daemon_that_is_killed_on_the_way_loses_nothing_and_counts_nothing_twi
         ttmemd.stop()
 
 
+@pytest.mark.legacy
 def test_the_log_of_events_lets_go_of_the_books_that_it_has_printed(ttmemd):
     ttmemd.start("--log-events")
     player = ttmemd.player("alloc 0 DRAM 0x1000 64 left")
