@@ -45,6 +45,27 @@ def test_ps_and_pkill_know_the_old_name(server):
     daemon.process = None
 
 
+def test_the_long_name_of_an_old_guide_matches_nothing(server):
+    """docs/from-the-old-tools.md: pkill compares with the 15 letters that the kernel keeps; these do."""
+    daemon = server("allocation_server_poc")
+    pid = str(daemon.process.pid)
+    assert output("pgrep", "--ns", os.getpid(), "allocation_server_poc") == ""
+    assert output("pgrep", "--ns", os.getpid(), "allocation_serv").split() == [pid]
+    assert pid in output("pgrep", "--ns", os.getpid(), "-f", "allocation_server_poc").split()
+
+
+def test_ttmemd_itself_prints_no_events(ttmemd):
+    """Nor does the service, which starts it."""
+    ttmemd.start()
+    client = OldClient(ttmemd.legacy)
+    client.alloc(OURS, 0, 0x1000, 4096)
+    client.free(OURS, 0x1000)
+    assert client.query(OURS)[0] == 0
+    client.close()
+    assert ttmemd.stop() == 0
+    assert "✓" not in ttmemd.text() and "✗" not in ttmemd.text()
+
+
 def test_a_server_ends_with_its_statistics(server):
     daemon = server("allocation_server_poc")
     client = OldClient(daemon.legacy)
