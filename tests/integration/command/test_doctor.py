@@ -283,7 +283,8 @@ def test_book_left(world):
     player.kill()
     (world.root / str(player.pid)).unlink()
     try:
-        assert found(world)["book-left"] == [player.pid]
+        ids = found(world)
+        assert ids["book-left"] == [player.pid] and "nothing-tracked" in ids
     finally:
         end_children(child)
 
