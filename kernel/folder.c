@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * A folder is removed when no holder uses its device and no file in it is open.
+ * A folder is removed when no holder uses its device and no file in it is open. Those of the cards
+ * stay, so that the files of an idle card say that it is idle. The cards are counted on the PCI bus
+ * when the module is loaded, with or without their driver. Applications number them from 0.
  *
  * proc_remove() waits for all readers, and a reader can be made to take forever: its buffer may lie
  * in memory that another process has to provide. So files are counted as they are opened and
@@ -18,7 +20,9 @@
 #include <linux/bitmap.h>
 #include <linux/errno.h>
 #include <linux/fs.h>
+#include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/pci.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -29,6 +33,11 @@
 #include "kernel/holder.h"
 
 #define FOLDER_ROOT "driver/ttmem"
+#define FOLDER_VENDOR 0x1e52 /* Tenstorrent */
+
+static int cards = -1;
+module_param_named(cards, cards, int, 0444);
+MODULE_PARM_DESC(cards, "devices that always have a folder; -1: as many as there are cards");
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 17, 0)
 #define pde_data PDE_DATA
@@ -36,9 +45,9 @@
 
 struct folder {
 	struct proc_dir_entry *entry; /* under folder_making */
-	unsigned int users;           /* this and all that follow under folder_lock: holders */
-	unsigned int files;           /* open ones */
-	bool is_open;                 /* all files are there, and may be opened */
+	unsigned int users; /* this and all that follow under folder_lock: holders, and a card */
+	unsigned int files; /* open ones */
+	bool is_open;       /* all files are there, and may be opened */
 };
 
 static void folder_tidy(struct work_struct *work);
@@ -134,6 +143,16 @@ static struct proc_dir_entry *folder_make(u32 device)
 	return entry;
 }
 
+/* With folder_making held, for one that is counted. */
+static void folder_open_device(struct folder *folder, u32 device)
+{
+	if (!folder->entry)
+		folder->entry = folder_make(device);
+	spin_lock(&folder_lock);
+	WRITE_ONCE(folder->is_open, folder->entry != NULL);
+	spin_unlock(&folder_lock);
+}
+
 void folder_use(struct holder *holder, u32 device)
 {
 	struct folder *folder = &folder_devices[device];
@@ -146,11 +165,7 @@ void folder_use(struct holder *holder, u32 device)
 	if (!test_and_set_bit(device, holder->devices))
 		folder->users++;
 	spin_unlock(&folder_lock);
-	if (!folder->entry)
-		folder->entry = folder_make(device);
-	spin_lock(&folder_lock);
-	WRITE_ONCE(folder->is_open, folder->entry != NULL);
-	spin_unlock(&folder_lock);
+	folder_open_device(folder, device);
 	mutex_unlock(&folder_making);
 }
 
@@ -202,11 +217,32 @@ struct proc_dir_entry *folder_root(void)
 	return folder_top;
 }
 
+static unsigned int folder_count_cards(void)
+{
+	struct pci_dev *card = NULL;
+	unsigned int count = 0;
+
+	while ((card = pci_get_device(FOLDER_VENDOR, PCI_ANY_ID, card)))
+		count++;
+	return count;
+}
+
 int folder_init(const struct folder_file *files)
 {
+	unsigned int count = cards < 0 ? folder_count_cards() : cards;
+	u32 device;
+
 	folder_files = files;
 	folder_top = proc_mkdir(FOLDER_ROOT, NULL);
-	return folder_top ? 0 : -ENOMEM;
+	if (!folder_top)
+		return -ENOMEM;
+	mutex_lock(&folder_making);
+	for (device = 0; device < count && device < TTMEM_UAPI_DEVICES; device++) {
+		folder_devices[device].users++; /* it has no files yet */
+		folder_open_device(&folder_devices[device], device);
+	}
+	mutex_unlock(&folder_making);
+	return 0;
 }
 
 /* All are removed with the root. That closes open files, which may schedule the work once more. */

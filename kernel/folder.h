@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The folders of devices under /proc/driver/ttmem. There is one for each device that a living
- * holder has used, so a process that uses every possible number leaves nothing behind.
+ * The folders of devices under /proc/driver/ttmem. There is one for each card of the machine, and for
+ * each device that a living holder has used: a process that uses every possible number leaves nothing behind.
  */
 
 #include <linux/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * The views. Each device in use has a folder, like each card of the device driver:
+ * The views. Each card and each device in use has a folder, like each card of the device driver:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
  *	/proc/driver/ttmem/stats		memory charged to each user, plain clients' leaks

@@ -132,6 +132,52 @@ UNIT(the_drivers_folder_shows_the_same_text)
 	close(beside);
 }
 
+static bool view_has(unsigned int device)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/driver/ttmem/%u/allocations", device);
+	return access(path, R_OK) == 0;
+}
+
+/* The cards of the PCI bus have their files before the first process and after the last one, as empty tables. */
+UNIT_LONG(idle_cards_have_empty_files, 120)
+{
+	static const struct timespec pause = {.tv_nsec = 10000000};
+	int module = open("/ttmem.ko", O_RDONLY | O_CLOEXEC);
+	int beside = open("/beside.ko", O_RDONLY | O_CLOEXEC);
+	char idle[1024];
+	int node;
+
+	assert(module >= 0 && beside >= 0 && view_unload("ttmem"));
+	assert(syscall(SYS_finit_module, beside, "cards=2", 0) == 0);
+	assert(syscall(SYS_finit_module, module, "", 0) == 0);
+	assert(view_has(0) && view_has(1) && !view_has(2));
+	snprintf(idle, sizeof(idle), "%s", node_text("/proc/driver/ttmem/1/allocations"));
+	/* Two lines of titles, a blank one, and a sum of nothing. */
+	assert(strstr(idle, "\n\nTOTAL ") == strchr(strchr(idle, '\n') + 1, '\n'));
+	assert(strspn(strstr(idle, "TOTAL") + 5, " 0") == strlen(strstr(idle, "TOTAL")) - 6);
+	assert(strcmp(node_text("/proc/driver/ttmem/0/pids"), "") == 0);
+	node = node_open();
+	assert(node_alloc(node, 1, 0, 0, 1000) == 1 && node_alloc(node, 2, 0, 0, 1000) == 1);
+	assert(strstr(node_text("/proc/driver/ttmem/1/allocations"), " 1000 ") && view_has(2));
+	close(node);
+	/* Of a device that is not a card the folder goes, which shows that folders were looked after. */
+	while (view_has(2))
+		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
+	assert(strcmp(node_text("/proc/driver/ttmem/1/allocations"), idle) == 0);
+	/* With remote chips there are more devices than cards. */
+	assert(view_unload("ttmem") && syscall(SYS_finit_module, module, "cards=3", 0) == 0);
+	assert(view_has(2) && !view_has(3));
+	assert(view_unload("ttmem") && syscall(SYS_finit_module, module, "cards=0", 0) == 0);
+	assert(!view_has(0));
+	assert(view_unload("beside"));
+	assert(view_unload("ttmem") && syscall(SYS_finit_module, module, "", 0) == 0);
+	assert(!view_has(0));
+	close(module);
+	close(beside);
+}
+
 /* A process may number its devices otherwise than the driver does: who does not have the node open is not in its table. */
 UNIT(the_drivers_folder_shows_only_those_who_have_its_node_open)
 {

@@ -209,11 +209,11 @@ def test_documented_settings_are_the_module_parameters():
     for path in (ROOT / "kernel").glob("*.c"):
         text = path.read_text()
         for name in re.findall(r"module_param_named\((\w+),", text):
-            module[name] = re.search(rf"static unsigned int {name}(?: = (\d+))?;", text)[1] or "0"
+            module[name] = re.search(rf"static (?:unsigned )?int {name}(?: = (-?\d+))?;", text)[1] or "0"
     example = (ROOT / "data" / "modprobe" / "ttmem.conf").read_text()
     options = re.search(r"^# options ttmem (.*)$", example, re.MULTILINE)[1]
     assert dict(word.split("=") for word in options.split()) == module
-    table = re.findall(r"^\| (\w+) \| (\d+) \|", (ROOT / "docs" / "kernel.md").read_text(), re.MULTILINE)
+    table = re.findall(r"^\| (\w+) \| (-?\d+) \|", (ROOT / "docs" / "kernel.md").read_text(), re.MULTILINE)
     assert dict(table) == module
 
 

@@ -3,7 +3,7 @@
 /*
  * In the place of the cards' driver: a node, a list of those who have it open, and a folder with the file
  * that docs/kernel-integration.md proposes, made the way it proposes. It can be loaded with and without
- * ttmem.ko, before and after it.
+ * ttmem.ko, before and after it. With cards=N there is a PCI bus with so many cards as well.
  */
 
 #include <linux/fs.h>
@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pci.h>
 #include <linux/pid.h>
 #include <linux/proc_fs.h>
 #include <linux/sched/signal.h>
@@ -106,6 +107,63 @@ static struct miscdevice beside_device = {
 	.fops = &beside_operations,
 };
 
+#define BESIDE_BUS 0x60 /* that the emulated machine does not have */
+#define BESIDE_VENDOR 0x1e52
+#define BESIDE_CARD 0x401e
+#define BESIDE_CLASS 0x120000 /* a processing accelerator */
+
+static unsigned int beside_cards;
+module_param_named(cards, beside_cards, uint, 0444);
+
+static struct pci_bus *beside_bus;
+static struct pci_sysdata beside_sysdata = {.node = NUMA_NO_NODE};
+
+/* Registers that say no more than what a card is. */
+static int beside_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *ret_value)
+{
+	u32 value = where < 4    ? BESIDE_CARD << 16 | BESIDE_VENDOR
+		    : where < 8  ? 0
+		    : where < 12 ? BESIDE_CLASS << 8
+				 : 0;
+
+	if (PCI_FUNC(devfn) || PCI_SLOT(devfn) >= beside_cards) {
+		*ret_value = ~0U;
+		return PCIBIOS_DEVICE_NOT_FOUND;
+	}
+	*ret_value = value >> where % 4 * 8;
+	return PCIBIOS_SUCCESSFUL;
+}
+
+static int beside_write(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 value)
+{
+	return PCIBIOS_SUCCESSFUL;
+}
+
+static struct pci_ops beside_registers = {.read = beside_read, .write = beside_write};
+
+static void beside_add_cards(void)
+{
+	LIST_HEAD(resources);
+
+	if (!beside_cards)
+		return;
+	pci_lock_rescan_remove();
+	beside_bus =
+		pci_scan_root_bus(NULL, BESIDE_BUS, &beside_registers, &beside_sysdata, &resources);
+	pci_unlock_rescan_remove();
+	pci_free_resource_list(&resources);
+}
+
+static void beside_remove_cards(void)
+{
+	if (!beside_bus)
+		return;
+	pci_lock_rescan_remove();
+	pci_stop_root_bus(beside_bus);
+	pci_remove_root_bus(beside_bus);
+	pci_unlock_rescan_remove();
+}
+
 static int __init beside_init(void)
 {
 	int r = -ENOMEM;
@@ -117,11 +175,14 @@ static int __init beside_init(void)
 		r = misc_register(&beside_device);
 	if (r < 0)
 		proc_remove(beside_root);
+	else
+		beside_add_cards();
 	return r;
 }
 
 static void __exit beside_exit(void)
 {
+	beside_remove_cards();
 	misc_deregister(&beside_device);
 	proc_remove(beside_root);
 }
