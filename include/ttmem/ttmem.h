@@ -127,6 +127,7 @@ struct ttmem_free_args {
 	uint64_t address;
 	uint32_t space;    /* 0 = not told, see ttmem_free() and TTMEM_FREE_IN_SPACE */
 	uint32_t reserved; /* 0 */
+	uint64_t owner;    /* only for the buffer log of the old system; 0 = not told */
 };
 
 /* Arguments of ttmem_alloc_failed_ex(). */

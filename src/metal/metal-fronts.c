@@ -102,14 +102,15 @@ __attribute__((noinline, cold)) static void metal_note(const struct metal_names 
 }
 
 /* Graph capture: no memory, hence no record; ttmem counts that it happened. */
-static void metal_hooked(const struct metal_facts *facts, const struct metal_shape *shape,
-			 const struct metal_target *target)
+static void metal_hooked(const void *buffer, const struct metal_facts *facts,
+			 const struct metal_shape *shape, const struct metal_target *target)
 {
 	struct ttmem_alloc_args args = {
 		.struct_size = sizeof(args),
 		.type = shape->type,
 		.flags = TTMEM_FLAG_HOOKED,
 		.size = facts->size,
+		.owner = metal_records_owner(buffer),
 	};
 
 	for (uint32_t i = 0; i < target->count; i++) {
@@ -165,7 +166,7 @@ static void metal_allocated(const struct metal_names *names, const void *buffer)
 	else if (!space || !metal_shape_make(&facts, &look, space, &shape)) {
 		metal_target_put(target);
 	} else if (facts.address == 0) {
-		metal_hooked(&facts, &shape, target);
+		metal_hooked(buffer, &facts, &shape, target);
 		metal_target_put(target);
 	} else {
 		metal_records_allocated(space, buffer, &facts, &shape, target);

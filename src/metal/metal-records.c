@@ -124,8 +124,8 @@ static bool metal_records_is_at(const struct metal_record *record, uint32_t type
 	return record->address == address && record->shape.type == type;
 }
 
-/* The old log of buffers names the objects; for nobody else an owner is worth its time. */
-static bool metal_records_has_log(void)
+/* The old log of buffers names the objects; nothing else is worth the time that an owner takes. */
+uint64_t metal_records_owner(const void *buffer)
 {
 	static bool is_known, has_log;
 
@@ -135,7 +135,7 @@ static bool metal_records_has_log(void)
 		has_log = value && *value;
 		is_known = true;
 	}
-	return has_log;
+	return has_log ? (uintptr_t)buffer : 0;
 }
 
 static void metal_records_tell(const struct metal_record *record)
@@ -147,7 +147,7 @@ static void metal_records_tell(const struct metal_record *record)
 		.flags = TTMEM_FLAG_OWNS_DATA,
 		.address = record->address,
 		.size = record->size,
-		.owner = metal_records_has_log() ? (uintptr_t)record->buffer : 0,
+		.owner = metal_records_owner(record->buffer),
 		.size_per_bank = record->shape.size_per_bank,
 		.banks = record->shape.banks,
 		.space = record->number,
@@ -260,6 +260,7 @@ static void metal_records_end_for(struct metal_record *record, uint32_t why)
 		.flags = TTMEM_FREE_IN_SPACE | why,
 		.address = record->address,
 		.space = record->number,
+		.owner = metal_records_owner(record->buffer),
 	};
 
 	metal_records_unlink(record);

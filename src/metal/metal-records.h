@@ -25,6 +25,9 @@ struct metal_shape {
 
 /* All with the lock held. */
 
+/* What is passed as the owner of a buffer; 0 = nobody wants to know. */
+uint64_t metal_records_owner(const void *buffer);
+
 /* @space: of its allocator. Takes over the reference to @target. */
 void metal_records_allocated(struct metal_space *space, const void *buffer,
 			     const struct metal_facts *facts, const struct metal_shape *shape,

@@ -113,15 +113,16 @@ UNIT(the_buffer_log_has_a_record_of_each_event)
 	/* What is not known, and what belongs to a program. */
 	other = (struct debug_log_buffer){.address = 1, .type = TTMEM_CB, .owner = 5};
 	debug_log_alloc(&other);
-	assert(strstr(log_of("b"), "Size: unknown\nType: OTHER\nBuffer*: unknown\nOwns Data: "
+	assert(strstr(log_of("b"), "Size: unknown of CB\nType: OTHER\nBuffer*: unknown\nOwns Data: "
 				   "unknown\nHooked: no\n"));
 	other.type = TTMEM_KERNEL;
 	other.size = 1;
 	other.flags = TTMEM_FLAG_HOOKED;
 	other.has_flags = true;
 	debug_log_alloc(&other);
-	assert(strstr(log_of("b"), "Size: 1 bytes (0.000976562 KB)\nType: OTHER\nBuffer*: "
-				   "unknown\nOwns Data: no\nHooked: yes\n"));
+	assert(strstr(log_of("b"),
+		      "Size: 1 bytes (0.000976562 KB) of KERNEL\nType: OTHER\nBuffer*: "
+		      "unknown\nOwns Data: no\nHooked: yes\n"));
 	other = buffer;
 	other.owner = 0;
 	debug_log_alloc(&other);
@@ -130,11 +131,11 @@ UNIT(the_buffer_log_has_a_record_of_each_event)
 	/* A destructor has a record of its own before that of the free. */
 	testing_book_open(&book);
 	other = buffer;
-	debug_log_free(book.writer, &other);
+	debug_log_free(book.writer, &other, NULL);
 	assert(count(log_of("b"), "BUFFER DEALLOCATED\n") == 1);
 	assert(count(log_of("b"), "BUFFER ") == 1 && !strstr(log_of("b"), "Owns Data"));
 	other.flags |= TTMEM_FREE_DESTRUCTOR;
-	debug_log_free(book.writer, &other);
+	debug_log_free(book.writer, &other, NULL);
 	assert(count(log_of("b"), "BUFFER DESTRUCTOR (still ALLOCATED - will deallocate)\n") == 1);
 	assert(count(log_of("b"), "BUFFER DEALLOCATED\n") == 2);
 	testing_book_deinit(&book);
@@ -173,7 +174,7 @@ UNIT(the_detailed_log_has_a_line_for_each_allocation)
 	other.flags |= TTMEM_FLAG_HOOKED;
 	debug_log_alloc(&other);
 	testing_book_open(&book);
-	debug_log_free(book.writer, &buffer);
+	debug_log_free(book.writer, &buffer, NULL);
 	testing_book_deinit(&book);
 	assert(count(log_of("d"), "\n") == 1 && !*log_of("b") && !*log_of("s"));
 }
@@ -199,8 +200,8 @@ UNIT(the_stack_log_counts_the_allocations_of_a_process)
 	other.flags |= TTMEM_FLAG_HOOKED;
 	debug_log_alloc(&other);
 	testing_book_open(&book);
-	debug_log_free(book.writer, &other);
-	debug_log_free(book.writer, &buffer);
+	debug_log_free(book.writer, &other, NULL);
+	debug_log_free(book.writer, &buffer, NULL);
 	testing_book_deinit(&book);
 	assert(count(log_of("s"), "=== ") == 1 && count(log_of("s"), "Allocation #") == 2);
 	assert(strstr(log_of("s"), "Allocation #2\n"));
@@ -234,22 +235,23 @@ UNIT(a_free_tells_what_the_book_knows)
 {
 	struct debug_log_buffer freed = {.address = 0x1000, .device = 1, .type = TTMEM_ANY};
 	struct shard_buffer own = testing_buffer(TTMEM_L1, 0x1000, 2048);
+	const struct thread self = {.tid = 7};
 	struct testing_book book;
 
 	turn_on("s");
 	testing_book_open(&book);
 	writer_alloc(book.writer, 1, &own, 0);
 	writer_free_buffer(book.writer, 1, &own);
-	debug_log_free(book.writer, &freed);
+	debug_log_free(book.writer, &freed, &self);
 	assert(strstr(log_of("s"), "Type: L1\nSize: 2048 bytes (2 KB)\nAddress: 0x1000\n"));
 	assert(unlink(unit_path("s")) == 0);
 	/* Another type at that address, then another address, is not it. */
 	freed.type = TTMEM_DRAM;
-	debug_log_free(book.writer, &freed);
+	debug_log_free(book.writer, &freed, &self);
 	assert(strstr(log_of("s"), "Type: DRAM\nSize: unknown\n"));
 	assert(unlink(unit_path("s")) == 0);
 	freed = (struct debug_log_buffer){.address = 0x2000, .device = 1, .type = TTMEM_L1};
-	debug_log_free(book.writer, &freed);
+	debug_log_free(book.writer, &freed, &self);
 	assert(strstr(log_of("s"), "Type: L1\nSize: unknown\n"));
 	assert(unlink(unit_path("s")) == 0);
 	/* 64 events are looked at. */
@@ -260,13 +262,62 @@ UNIT(a_free_tells_what_the_book_knows)
 
 		writer_alloc(book.writer, 1, &other, 0);
 	}
-	debug_log_free(book.writer, &freed);
+	debug_log_free(book.writer, &freed, &self);
 	assert(strstr(log_of("s"), "Size: 2048 bytes"));
 	assert(unlink(unit_path("s")) == 0);
 	own.address = 0x9000;
 	writer_alloc(book.writer, 1, &own, 0);
-	debug_log_free(book.writer, &freed);
+	debug_log_free(book.writer, &freed, &self);
 	assert(strstr(log_of("s"), "Size: unknown\n"));
+	testing_book_deinit(&book);
+}
+
+/* What other threads do there meanwhile, and what was freed there before, is something else. */
+UNIT(a_free_tells_of_its_own_buffer)
+{
+	struct debug_log_buffer freed = {.address = 0x1000, .device = 1, .type = TTMEM_L1};
+	struct shard_buffer one = testing_buffer(TTMEM_L1, 0x1000, 2048);
+	struct shard_buffer other = testing_buffer(TTMEM_L1, 0x1000, 4096);
+	const struct thread self = {.tid = 7};
+	struct testing_book book;
+
+	turn_on("bs");
+	testing_book_open(&book);
+	writer_alloc(book.writer, 1, &one, 0);
+	writer_free_buffer(book.writer, 1, &one);
+	/* Another thread has the address before the record is written; it has freed it already. */
+	other.thread = 8;
+	writer_alloc(book.writer, 1, &other, 0);
+	writer_free_buffer(book.writer, 1, &other);
+	writer_alloc(book.writer, 1, &other, 0);
+	debug_log_free(book.writer, &freed, &self);
+	assert(strstr(log_of("s"), "Size: 2048 bytes (2 KB)\nAddress: 0x1000\n"));
+	assert(unlink(unit_path("s")) == 0);
+	/* In a space that was not told. */
+	one.space = 5;
+	one.address = freed.address = 0x2000;
+	writer_alloc(book.writer, 1, &one, 0);
+	one.space = 0;
+	writer_free_buffer(book.writer, 1, &one);
+	assert(unlink(unit_path("b")) == 0);
+	debug_log_free(book.writer, &freed, &self);
+	assert(strstr(log_of("s"), "Size: 2048 bytes (2 KB)\nAddress: 0x2000 in space 5\n"));
+	assert(strstr(log_of("b"), "Address: 0x2000 (8192) in space 5\nSize: 2048 bytes (2 KB)\n"));
+	/* One that was freed is not there. */
+	assert(unlink(unit_path("s")) == 0);
+	one.address = freed.address = 0x3000;
+	writer_free_buffer(book.writer, 1, &one);
+	debug_log_free(book.writer, &freed, &self);
+	assert(strstr(log_of("s"), "Size: unknown\nAddress: 0x3000\n"));
+	/* What is put aside, or has no memory, is in no event. */
+	assert(unlink(unit_path("s")) == 0);
+	freed.address = 0x2000;
+	debug_log_free(book.writer, &freed, NULL);
+	assert(strstr(log_of("s"), "Size: unknown\nAddress: 0x2000\n"));
+	freed.flags = TTMEM_FLAG_HOOKED;
+	assert(unlink(unit_path("b")) == 0);
+	debug_log_free(book.writer, &freed, &self);
+	assert(strstr(log_of("b"), "Size: unknown\nType: L1\nBuffer*: unknown\nHooked: yes\n"));
 	testing_book_deinit(&book);
 }
 

@@ -241,10 +241,18 @@ static void debug_log_size(struct debug_log_record *record, const struct debug_l
 	char kb[DEBUG_LOG_TEXT_NUMBER];
 
 	if (buffer->size == 0 && !buffer->has_flags)
-		append(&record->text, "Size: unknown\n");
+		append(&record->text, "Size: unknown");
 	else
-		append(&record->text, "Size: %" PRIu64 " bytes (%s KB)\n", buffer->size,
+		append(&record->text, "Size: %" PRIu64 " bytes (%s KB)", buffer->size,
 		       debug_log_text_kb(buffer->size, kb));
+}
+
+/* The old system had no spaces: in all but the usual one, one address may have a buffer in each. */
+static void debug_log_space(struct debug_log_record *record, const struct debug_log_buffer *buffer)
+{
+	if (buffer->space)
+		append(&record->text, " in space %" PRIu32, buffer->space);
+	append(&record->text, "\n");
 }
 
 static const char *debug_log_yes_or_no(const struct debug_log_buffer *buffer, uint32_t flag)
@@ -271,6 +279,8 @@ static void debug_log_buffer_record(const struct debug_log_buffer *buffer, enum 
 {
 	struct debug_log_record record;
 	int64_t seconds = debug_log_now();
+	const char *type = debug_log_text_type(buffer->type);
+	const char *short_type = debug_log_text_short_type(buffer->type);
 
 	debug_log_begin(&record);
 	if (!debug_log_text_wants(&debug_log_wanted, buffer->device, buffer->type))
@@ -278,10 +288,14 @@ static void debug_log_buffer_record(const struct debug_log_buffer *buffer, enum 
 	append(&record.text, DEBUG_LOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n", debug_log_titles[what]);
 	append(&record.text, "Time: %02d:%02d:%02d\n", (int)(seconds / 3600 % 24),
 	       (int)(seconds / 60 % 60), (int)(seconds % 60));
-	append(&record.text, "Device: %" PRIu32 "\nAddress: 0x%" PRIx64 " (%" PRIu64 ")\n",
+	append(&record.text, "Device: %" PRIu32 "\nAddress: 0x%" PRIx64 " (%" PRIu64 ")",
 	       buffer->device, buffer->address, buffer->address);
+	debug_log_space(&record, buffer);
 	debug_log_size(&record, buffer);
-	append(&record.text, "Type: %s\n", debug_log_text_short_type(buffer->type));
+	/* Which one of the others it is, where the old system said nothing. */
+	if (strcmp(type, short_type) != 0)
+		append(&record.text, " of %s", type);
+	append(&record.text, "\nType: %s\n", short_type);
 	/* Circular buffers and kernels belong to a program or a device, which is no Buffer. */
 	if (buffer->owner && buffer->type != TTMEM_CB && buffer->type != TTMEM_KERNEL)
 		append(&record.text, "Buffer*: 0x%" PRIx64 "\n", buffer->owner);
@@ -291,6 +305,8 @@ static void debug_log_buffer_record(const struct debug_log_buffer *buffer, enum 
 		append(&record.text, "Owns Data: %s\nHooked: %s\n",
 		       debug_log_yes_or_no(buffer, TTMEM_FLAG_OWNS_DATA),
 		       buffer->flags & TTMEM_FLAG_HOOKED ? "yes" : "no");
+	else if (buffer->flags & TTMEM_FLAG_HOOKED)
+		append(&record.text, "Hooked: yes\n");
 	append(&record.text, "Call Stack:\n");
 	debug_log_stack(&record, buffer, &debug_log_styles[DEBUG_LOG_BUFFER]);
 	debug_log_put(&debug_log_files[DEBUG_LOG_BUFFER], &record);
@@ -332,7 +348,9 @@ static void debug_log_stack_record(const struct debug_log_buffer *buffer, bool i
 	       debug_log_text_date(debug_log_now(), date), buffer->device,
 	       debug_log_text_type(buffer->type));
 	debug_log_size(&record, buffer);
-	append(&record.text, "Address: 0x%" PRIx64 "\nStack trace:\n", buffer->address);
+	append(&record.text, "\nAddress: 0x%" PRIx64, buffer->address);
+	debug_log_space(&record, buffer);
+	append(&record.text, "Stack trace:\n");
 	debug_log_stack(&record, buffer, &debug_log_styles[DEBUG_LOG_STACK]);
 	debug_log_put(&debug_log_files[DEBUG_LOG_STACK], &record);
 }
@@ -386,23 +404,43 @@ static void debug_log_freed(const struct debug_log_buffer *buffer)
 		debug_log_stack_record(buffer, true);
 }
 
-void debug_log_free(struct writer *writer, const struct debug_log_buffer *buffer)
+/*
+ * Whether it is the event of the free of @buffer by @thread. In the event of a reference that ended, the thread
+ * is that of the allocation.
+ */
+static bool debug_log_is_free_of(const struct book_event *event,
+				 const struct debug_log_buffer *buffer, const struct thread *thread)
+{
+	uint32_t op = event->op_slot & BOOK_OP_MASK;
+
+	if (event->record.address != buffer->address || event->op_slot & BOOK_OP_RESIZE ||
+	    (buffer->type != TTMEM_ANY && book_meta_type(event->record.meta) != buffer->type))
+		return false;
+	if (op != BOOK_OP_FREE && op != BOOK_OP_DOUBLE_FREE && op != BOOK_OP_UNKNOWN_FREE &&
+	    op != BOOK_OP_UNPLACED_FREE && op != BOOK_OP_OVERFLOW_FREE)
+		return op == BOOK_OP_UNREF;
+	return book_thread(event->record.thread_space) == thread->tid;
+}
+
+void debug_log_free(struct writer *writer, const struct debug_log_buffer *buffer,
+		    const struct thread *thread)
 {
 	struct debug_log_buffer told = *buffer;
-	uint64_t head = debug_log_mark(writer, buffer->device);
+	bool is_recorded = thread && !(buffer->flags & TTMEM_FLAG_HOOKED);
+	uint64_t head = is_recorded ? debug_log_mark(writer, buffer->device) : 0;
 	struct book_event event;
 
 	for (uint64_t n = head; n > 0 && head - n < DEBUG_LOG_LOOK_BACK; n--) {
-		uint32_t type;
-
 		if (!debug_log_event(writer, buffer->device, n, &event))
 			break;
-		type = book_meta_type(event.record.meta);
-		if (event.record.address != buffer->address ||
-		    (buffer->type != TTMEM_ANY && type != buffer->type))
+		if (!debug_log_is_free_of(&event, buffer, thread))
 			continue;
-		told.size = event.record.size;
-		told.type = type < BOOK_TYPES ? type : buffer->type;
+		/* Of a buffer that was never there, nothing else is known. */
+		if (event.record.size) {
+			told.size = event.record.size;
+			told.type = book_meta_type(event.record.meta);
+			told.space = book_space(event.record.thread_space);
+		}
 		break;
 	}
 	debug_log_freed(&told);
@@ -424,6 +462,7 @@ void debug_log_free_all(struct writer *writer, uint32_t device, uint64_t mark,
 			.size = event.record.size,
 			.device = device,
 			.type = book_meta_type(event.record.meta),
+			.space = book_space(event.record.thread_space),
 			.stack = event.stack,
 		});
 	}

@@ -134,6 +134,7 @@ static void args_alloc(struct call *call, const struct args_devices *devices,
 							 .size = args->size,
 							 .type = args->type,
 							 .owner = args->owner,
+							 .space = args->space,
 							 .flags = args->flags,
 							 .has_flags = true});
 }
@@ -247,6 +248,8 @@ API_BODY args_free_ex(const uint32_t *list, size_t n, bool is_mesh,
 			api_log_free(&call, devices.list, devices.n,
 				     &(struct debug_log_buffer){.type = copy.type,
 								.address = copy.address,
+								.owner = copy.owner,
+								.space = copy.space,
 								.flags = copy.flags});
 	}
 	call_end(&call);

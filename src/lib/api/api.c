@@ -55,7 +55,7 @@ void api_log_free(const struct call *call, const uint32_t *devices, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		one.device = devices[i];
 		if (one.device < BOOK_DEVICES)
-			debug_log_free(call->writer, &one);
+			debug_log_free(call->writer, &one, call->is_nested ? NULL : call->self);
 	}
 }
 

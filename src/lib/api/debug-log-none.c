@@ -39,10 +39,12 @@ void debug_log_alloc(const struct debug_log_buffer *buffer)
 	(void)buffer;
 }
 
-void debug_log_free(struct writer *writer, const struct debug_log_buffer *buffer)
+void debug_log_free(struct writer *writer, const struct debug_log_buffer *buffer,
+		    const struct thread *thread)
 {
 	(void)writer;
 	(void)buffer;
+	(void)thread;
 }
 
 uint64_t debug_log_mark(const struct writer *writer, uint32_t device)

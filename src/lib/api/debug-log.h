@@ -35,6 +35,7 @@ struct debug_log_buffer {
 	uint64_t owner; /* 0 = not given */
 	uint32_t device;
 	uint32_t type;
+	uint32_t space;
 	uint32_t flags;
 	bool has_flags; /* else they are unknown */
 	uint32_t stack; /* of the call; 0 = none */
@@ -62,8 +63,12 @@ void debug_log_new_stack(uint32_t id, const uintptr_t *addresses, size_t count, 
 
 void debug_log_alloc(const struct debug_log_buffer *buffer);
 
-/* The size, and a type that was not given, come from the book's history if they are still there. */
-void debug_log_free(struct writer *writer, const struct debug_log_buffer *buffer);
+/*
+ * The size, and a type and space that were not given, come from the book's history if they are still there.
+ * @thread: the one that has freed it; NULL = that is not recorded yet.
+ */
+void debug_log_free(struct writer *writer, const struct debug_log_buffer *buffer,
+		    const struct thread *thread);
 
 /* The number of a device's last event; debug_log_free_all() logs what @thread has freed since then. */
 uint64_t debug_log_mark(const struct writer *writer, uint32_t device);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 import re
 import subprocess
 
@@ -10,7 +11,7 @@ import pytest
 
 from conftest import LIMIT
 from life import track  # noqa: F401 (fixture)
-from oldlogs import Logs
+from oldlogs import Logs, agrees, events, replay
 from test_stacks import compiled  # noqa: F401 (fixture)
 
 pytestmark = pytest.mark.legacy
@@ -85,8 +86,8 @@ def test_buffer_debug_log_has_the_old_form(program, clean_env, logs):
     text = re.sub(r"Time: \d\d:\d\d:\d\d", "Time: T", logs.buffer.read_text())
     assert text == "".join([
         record("ALLOCATED", 0, 0x18862C0, "524288 bytes (512 KB)", "DRAM", "unknown", *UNKNOWN),
-        record("ALLOCATED", 0, 0x1000, "64 bytes (0.0625 KB)", "OTHER", "unknown", *UNKNOWN),
-        record("ALLOCATED", 1, 0x1000, "64 bytes (0.0625 KB)", "OTHER", "unknown", *UNKNOWN),
+        record("ALLOCATED", 0, 0x1000, "64 bytes (0.0625 KB) of TRACE", "OTHER", "unknown", *UNKNOWN),
+        record("ALLOCATED", 1, 0x1000, "64 bytes (0.0625 KB) of TRACE", "OTHER", "unknown", *UNKNOWN),
         record(
             "ALLOCATED", 1, 0x7000, "1536 bytes (1.5 KB)", "L1_SMALL", "0x7f8a4c001230",
             "Owns Data: yes", "Hooked: no",
@@ -96,7 +97,7 @@ def test_buffer_debug_log_has_the_old_form(program, clean_env, logs):
         ),
         record("DEALLOCATED", 0, 0x18862C0, "524288 bytes (512 KB)", "DRAM", "unknown"),
         record("DEALLOCATED", 0, 0x99, "unknown", "DRAM", "unknown"),
-        record("DEALLOCATED", 1, 0x1000, "64 bytes (0.0625 KB)", "OTHER", "unknown"),
+        record("DEALLOCATED", 1, 0x1000, "64 bytes (0.0625 KB) of TRACE", "OTHER", "unknown"),
         record("DEALLOCATED", 1, 0x7000, "1536 bytes (1.5 KB)", "L1_SMALL", "unknown"),
     ])  # fmt: skip
     assert not logs.detailed.exists() and not logs.stack.exists()
@@ -197,6 +198,34 @@ def test_files_that_are_none(program, track, tmp_path):  # noqa: F811
         settings = {"TT_BUFFER_DEBUG_LOG": "1", "TT_BUFFER_DEBUG_LOG_FILE": str(path)}
         run(program, {**track, **settings})
     assert not target.exists()
+
+
+def calls(seed):
+    """Lines for player: few places, so that much goes wrong. Below 0x5000 the caller knows type and space."""
+    dice = random.Random(seed)
+    for _ in range(400):
+        device, type = dice.randrange(2), dice.choice(["DRAM", "L1", "TRACE", "SYSTEM_MEMORY"])
+        address, space, size = dice.randrange(1, 9) << 12, dice.randrange(3), dice.choice([64, 4096])
+        if address >= 0x5000:
+            space = 0
+        if dice.random() < 0.5:
+            yield f"place {device} {type} {address:#x} {size} {space} 0 0"
+        elif address < 0x5000:
+            yield f"take {device} {type} {address:#x} {space}"
+        else:
+            yield f"free {device} ANY {address:#x}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_buffer_log_says_what_the_books_say(build, ttmem, logs, tmp_path, seed):
+    """Also of addresses that several allocators have, and of frees that do not say of what."""
+    report = tmp_path / "report.json"
+    ttmem("run", "--quiet", "--json", report, "--", build / "tests" / "programs" / "player",
+          input="\n".join([*calls(seed), ""]), env=logs.settings(), check=True)
+    model = replay(logs.buffer)
+    agrees(model, json.loads(report.read_text()))
+    assert min(len(model.live), model.double_frees, model.unknown_frees, model.size_changes) > 0
+    assert {fields["Space"] for _, fields in events(logs.buffer)} == {0, 1, 2}
 
 
 THREADS = r"""

@@ -137,6 +137,44 @@ class Model:
         assert summary["damaged"] == 0
 
 
+def events(log):
+    """What the buffer log says of each event: its title and a field for each line, "Space" included."""
+    for text in log.read_text().split("═" * 59 + "\n")[1:]:
+        title, *lines = text.partition("\nCall Stack:\n")[0].split("\n")
+        fields = dict(line.split(": ", 1) for line in lines)
+        address, space = re.fullmatch(r"(0x[0-9a-f]+) \(\d+\)(?: in space (\d+))?", fields["Address"]).groups()
+        size, type = re.fullmatch(r"(?:unknown|(\d+) bytes \(\S+ KB\))(?: of (\w+))?", fields["Size"]).groups()
+        assert (type is not None) == (fields["Type"] == "OTHER")
+        yield title, {**fields, "Address": int(address, 16), "Space": int(space or 0), "Size": size and int(size),
+                      "Type": type or fields["Type"]}  # fmt: skip
+
+
+def replay(log):
+    """The Model of a buffer log, by device, type, address and space."""
+    model = Model()
+    for title, fields in events(log):
+        place = (int(fields["Device"]), fields["Type"], fields["Address"], fields["Space"])
+        if fields.get("Hooked") == "yes":
+            continue
+        if title == "BUFFER ALLOCATED":
+            model.alloc(place, fields["Size"])
+        elif title == "BUFFER DEALLOCATED":
+            model.free(place)
+    return model
+
+
+def agrees(model, report):
+    """The report of "ttmem run" says the same as the log."""
+    buffers = [buffer for process in report["processes"] for buffer in process["buffers"]]
+    left = sorted((b["device"], b["type"], int(b["address"], 16), b["size"], b["refs"]) for b in buffers)
+    assert left == sorted((*place[:3], *state) for place, state in model.live.items())
+    counts = {"double_free": 0, "unknown_free": 0, "size_change": 0}
+    for incident in report["incidents"]:
+        if incident["kind"] in counts:
+            counts[incident["kind"]] += incident["count"]
+    assert list(counts.values()) == [model.double_frees, model.unknown_frees, model.size_changes]
+
+
 def history(seed, steps=300):
     """Random calls: ("alloc", device, type, address, size) or ("free", device, type, address)."""
     dice = random.Random(seed)
