@@ -9,6 +9,7 @@ in tests/golden (the net), or else of the integration tests in TABLE, or else of
 
 import argparse
 import ctypes
+import fcntl
 import hashlib
 import itertools
 import json
@@ -104,12 +105,22 @@ def die(text):
     sys.exit(f"dev mutate: {text}")
 
 
+running = set()  # processes that are waited for
+
+
+def stop(*_):
+    for process in list(running):
+        os.killpg(process.pid, signal.SIGKILL)
+    sys.exit("stopped")
+
+
 def run(words, limit=None, **options):
     """(exit code, output). One that takes too long is ended with all that it has started; its code is None."""
     with subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         start_new_session=True, **options,
     ) as process:  # fmt: skip
+        running.add(process)
         try:
             output = process.communicate(timeout=limit)[0]
         except BaseException as failure:
@@ -117,6 +128,8 @@ def run(words, limit=None, **options):
             if isinstance(failure, subprocess.TimeoutExpired):
                 return None, "takes too long"
             raise
+        finally:
+            running.discard(process)
         return process.returncode, output
 
 
@@ -173,9 +186,14 @@ class Copy:
 
     def __init__(self, commit):
         self.commit = git("rev-parse", "--verify", f"{commit}^{{commit}}").strip()
+        FOLDER.mkdir(exist_ok=True)
+        self.lock = (FOLDER / "lock").open("w", encoding="utf-8")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            die(f"another one works in {FOLDER}")
         self.unsound = set()  # tests and transcripts that fail without a mutant too
         if not (TREE / ".git").exists():
-            FOLDER.mkdir(exist_ok=True)
             git("clone", "-q", "--shared", "--no-checkout", str(ROOT), str(TREE))
         # Only files that differ are written, so that only those are built again.
         git("-C", str(TREE), "checkout", "-q", "--force", "--detach", self.commit)
@@ -294,11 +312,15 @@ def failures(jobs, items, test):
     failed = []
     with ThreadPoolExecutor(jobs) as pool:
         runs = {pool.submit(test, item): item for item in items}
-        for done in as_completed(runs):
-            if not done.cancelled() and done.result():
-                failed.append((runs[done], done.result()))
-                for other in runs:
-                    other.cancel()
+        try:
+            for done in as_completed(runs):
+                if not done.cancelled() and done.result():
+                    failed.append((runs[done], done.result()))
+                    for other in runs:
+                        other.cancel()
+        finally:
+            for other in runs:
+                other.cancel()
     return failed
 
 
@@ -438,7 +460,7 @@ def show(entry, seconds):
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # what runs is ended, the mutant taken back
+    signal.signal(signal.SIGTERM, stop)  # then the mutant is taken back
     ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphans become ours
     options = parse()
     copy = Copy(options.commit)
