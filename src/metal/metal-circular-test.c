@@ -238,3 +238,47 @@ UNIT(the_end_of_a_program_on_a_mesh_asks_for_no_account)
 	metal_circular_refresh(&names);
 	assert(test_bytes(1, 0x1000) == 0x400);
 }
+
+static const struct testing_device *test_closing;
+
+static uint64_t test_close_and_ask(const void *device)
+{
+	const struct testing_device *asked = device;
+
+	if (asked == test_closing) {
+		metal_lock();
+		metal_circular_close(asked);
+		metal_unlock();
+	}
+	return asked->cb_total;
+}
+
+UNIT(a_device_that_is_closed_while_it_is_asked_hides_no_other)
+{
+	struct metal_names names = testing_names();
+	struct testing_device devices[2] = {testing_device(0, &test_allocator),
+					    testing_device(1, &test_allocator)};
+
+	names.cb_total = test_close_and_ask;
+	for (uint32_t i = 0; i < 2; i++) {
+		metal_lock();
+		metal_circular_close(NULL);
+		metal_unlock();
+		test_closing = NULL;
+		for (uint32_t k = 0; k < 2; k++) {
+			devices[k].cb_total = 500;
+			test_tell(&names, &devices[k],
+				  (struct metal_circular){
+					  .address = 0x1000, .size = 0x100, .cores = 1});
+		}
+		metal_circular_refresh(&names);
+		assert(test_bytes(0, 0x1000) == 500 && test_bytes(1, 0x1000) == 500);
+		test_closing = &devices[i];
+		for (uint32_t k = 0; k < 2; k++) {
+			devices[k].cb_total = 600;
+			metal_circular_ended(&names, &devices[k]);
+		}
+		metal_circular_refresh(&names);
+		assert(test_bytes(i, 0x1000) == 0 && test_bytes(1 - i, 0x1000) == 600);
+	}
+}
