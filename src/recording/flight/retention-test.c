@@ -252,3 +252,80 @@ UNIT(a_chunk_that_cannot_fit_is_not_kept_and_pushes_nobody_out)
 	assert(retention_user_size(test.retention, 1) == 8192 + RETENTION_CHUNK_COST);
 	retention_free(test.retention);
 }
+
+/* A chunk that costs 4096, a second after the last one. */
+static void test_step(struct test *test, uint32_t device, uint32_t kind)
+{
+	test->now_ns += NS_PER_S;
+	test_add(test, 0, 0, device, kind, 4096 - RETENTION_CHUNK_COST);
+}
+
+/* In seconds after the beginning; 0 = there is nothing of it. */
+static bool test_begins(struct test *test, uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t expected[TEST_DEVICES] = {a, b, c};
+	const struct test_walk walk = test_look(test, 0, 0, 0);
+
+	for (uint32_t i = 0; i < TEST_DEVICES; i++) {
+		if (walk.has_begun[i] != (expected[i] > 0) ||
+		    (expected[i] && walk.begun_ns[i] != (1000 + expected[i]) * NS_PER_S))
+			return false;
+	}
+	return true;
+}
+
+UNIT(the_oldest_interval_goes_first_but_not_the_last_one_of_a_device)
+{
+	static struct test test;
+
+	test_init(&test, UINT64_C(4) * 4096, 600 * NS_PER_S);
+	test_step(&test, 0, RECORDING_KEYFRAME);
+	test_step(&test, 1, RECORDING_KEYFRAME);
+	test_step(&test, 1, RECORDING_KEYFRAME);
+	test_step(&test, 2, RECORDING_KEYFRAME);
+	assert(test_begins(&test, 1, 2, 4));
+	test_step(&test, 2, RECORDING_KEYFRAME);
+	assert(test_begins(&test, 1, 3, 4));
+	test_step(&test, 0, RECORDING_KEYFRAME);
+	assert(test_begins(&test, 1, 3, 5));
+	test_step(&test, 1, RECORDING_KEYFRAME);
+	assert(test_begins(&test, 6, 3, 5));
+	test_step(&test, 1, RECORDING_KEYFRAME);
+	assert(test_begins(&test, 6, 7, 5));
+	assert(retention_dropped(test.retention) == 4);
+	retention_free(test.retention);
+}
+
+UNIT(of_two_devices_with_older_intervals_the_older_one_goes)
+{
+	static struct test test;
+
+	for (uint32_t first = 0; first < 2; first++) {
+		test_init(&test, UINT64_C(4) * 4096, 600 * NS_PER_S);
+		for (uint32_t i = 0; i < 4; i++)
+			test_step(&test, i < 2 ? first : 1 - first, RECORDING_KEYFRAME);
+		test_step(&test, 2, RECORDING_KEYFRAME);
+		assert(first == 0 ? test_begins(&test, 2, 3, 5) : test_begins(&test, 3, 2, 5));
+		retention_free(test.retention);
+	}
+}
+
+UNIT(of_last_intervals_the_largest_goes)
+{
+	static struct test test;
+
+	for (uint32_t large = 0; large < TEST_DEVICES; large++) {
+		const uint32_t small = (large + 1) % TEST_DEVICES;
+		uint64_t begins[TEST_DEVICES] = {1, 2, 3};
+
+		test_init(&test, UINT64_C(5) * 4096, 600 * NS_PER_S);
+		for (uint32_t i = 0; i < TEST_DEVICES; i++)
+			test_step(&test, i, RECORDING_KEYFRAME);
+		test_step(&test, large, RECORDING_EVENTS);
+		test_step(&test, large, RECORDING_EVENTS);
+		test_step(&test, small, RECORDING_EVENTS);
+		begins[large] = 0;
+		assert(test_begins(&test, begins[0], begins[1], begins[2]));
+		retention_free(test.retention);
+	}
+}
