@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/testing/unit.h"
 #include "symbol/testing/symbol-testing.h"
 
@@ -165,6 +166,30 @@ UNIT(files_of_one_user_do_not_evict_those_of_others)
 	}
 	assert(symbols_files_count(files) == SYMBOLS_FILES_MAX);
 	files = symbols_files_free(files);
+}
+
+UNIT(files_take_an_eighth_of_the_descriptors_that_are_allowed)
+{
+	static const struct {
+		rlim_t limit;
+		uint32_t most;
+	} cases[] = {{160, 20}, {167, 20}, {168, 21}, {7, 1}};
+	struct rlimit limit;
+
+	assert(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		rlim_t whole = limit.rlim_cur;
+
+		limit.rlim_cur = cases[i].limit;
+		assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+		assert(symbols_files_new(&files) == 0);
+		limit.rlim_cur = whole;
+		assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+		for (uint32_t user = 1; user <= 2 * cases[i].most; user++)
+			hold(user, user, user, "/etc/passwd");
+		assert(symbols_files_count(files) == cases[i].most);
+		files = symbols_files_free(files);
+	}
 }
 
 UNIT(files_of_a_process_are_limited_and_held_once)
