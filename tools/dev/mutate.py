@@ -43,7 +43,8 @@ LIMIT_MIN = 20
 
 STAGES = ("unit", "net", "integration", "sanitizer")
 
-# Which integration tests concern a folder: the longest that fits. Below tests/integration.
+# Which integration tests concern a folder, or the files in it whose names begin so: the longest that fits. Below
+# tests/integration.
 TABLE = {
     "base": ["command/test_command.py", "command/test_run.py", "daemon/test_daemon.py"],
     "base/files": ["trust/test_files.py", "trust/test_recordings_kept.py", "command/test_record.py", "daemon/test_faults_disk.py"],
@@ -86,6 +87,18 @@ TABLE = {
     "legacy/server": ["daemon/test_old_clients.py", "daemon/test_old_servers.py", "daemon/test_handover.py", "trust/test_texts.py", "trust/test_shares.py"],
     "cli": ["command/test_command.py", "command/test_output.py", "command/test_selection.py", "command/test_completion.py"],
     "cli/bench": ["daemon/test_unlisted.py"],
+    "cli/buffers": ["command/test_buffers.py", "command/test_output.py", "command/test_from.py"],
+    "cli/demo": ["command/test_demo.py"],
+    "cli/fit": ["command/test_map.py", "command/test_fit_shared.py"],
+    "cli/growth": ["command/test_buffers.py", "command/test_from.py"],
+    "cli/history": ["command/test_history.py", "command/test_command.py"],
+    "cli/incidents": ["daemon/test_native.py", "command/test_from.py"],
+    "cli/map": ["command/test_map.py", "command/test_fit_shared.py"],
+    "cli/open": ["trust/test_open.py"],
+    "cli/peak": ["command/test_peak.py", "command/test_from.py"],
+    "cli/ps": ["command/test_selection.py", "command/test_output.py", "command/test_from.py"],
+    "cli/status": ["daemon/test_native.py", "daemon/test_systemd.py"],
+    "cli/top": ["command/test_top.py", "command/test_top_recording.py", "command/test_keys.py"],
     "cli/budget": ["command/test_budget.py", "command/test_budget_recordings.py"],
     "cli/diff": ["command/test_diff.py"],
     "cli/doctor": ["command/test_doctor.py", "command/test_doctor_machine.py"],
@@ -259,7 +272,8 @@ class Copy:
 
 def integration_files(path):
     """Those that concern the file."""
-    folder, names = TREE / "tests/integration", longest(layer_of(path), TABLE)
+    keys = [key for key in TABLE if re.match(rf"src/{key}[/.-]", path)]
+    folder, names = TREE / "tests/integration", TABLE[max(keys, key=len)] if keys else []
     found = [file for name in names for file in (sorted((folder / name).glob("test_*.py")) or [folder / name])]
     return [str(file.relative_to(TREE)) for file in found]
 
