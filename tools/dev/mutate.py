@@ -157,10 +157,17 @@ def end_orphans():
 usual = {}  # the shortest time in which a test has passed; kept from run to run
 
 
+class Late(str):
+    """Why a test fails that was ended at its limit."""
+
+
+is_patient = False  # a test that was late has all the time that there is
+
+
 def run_test(name, most, words, **options):
     """As run(), within the time that the test may take."""
     start = time.monotonic()
-    code, output = run(words, min(most, max(LIMIT_MIN, 10 * usual.get(name, most))), **options)
+    code, output = run(words, most if is_patient else min(most, max(LIMIT_MIN, 10 * usual.get(name, most))), **options)
     if code == 0:
         usual[name] = min(usual.get(name, most), time.monotonic() - start)
     return code, output
@@ -293,6 +300,8 @@ def run_unit(test, folder=BUILD):
     code, output = run_test(name, limit, words, cwd=folder, env=env)
     if code == 0:
         return ""
+    if code is None:
+        return Late(output)
     case = re.search(r"^FAIL (\S+)", output, re.M)
     return case[1] if case else output.strip().splitlines()[-1] if output.strip() else f"exit code {code}"
 
@@ -306,6 +315,8 @@ def run_pytest(name, without=()):
     code, output = run_test(name, FILE_LIMIT, words, cwd=TREE, env={**os.environ, "TTMEM_BUILD": str(BUILD)})
     if code in (0, 5):  # 5: there is no test
         return ""
+    if code is None:
+        return Late(name)
     # A parameter in the name may have blanks; a reason may follow.
     failed = re.search(r"^(?:FAILED|ERROR) ([^\s\[]+(?:\[.*?\])?)(?: - .*)?$", output, re.M)
     return failed[1] if failed else name
@@ -318,7 +329,7 @@ def run_transcript(name):
     if code in (0, 77):  # 77: needs root
         return ""
     step = re.search(rf"^{name}: \$ (.*)", output, re.M)
-    return step[1] if step else "takes too long" if code is None else f"exit code {code}"
+    return step[1] if step else Late(output) if code is None else f"exit code {code}"
 
 
 def failures(jobs, items, test):
@@ -352,23 +363,34 @@ class Mutation:
     def take_back(self):
         self.file.write_text(self.text)
 
-    def is_sound(self, name, targets, test, folder=BUILD):
-        """Whether a test that has failed passes without the mutant."""
+    def is_sound(self, name, why, targets, test, folder=BUILD):
+        """Whether a test that has failed passes without the mutant. If it was only late, it has to be late again."""
+        global is_patient
         self.take_back()
         passes = ninja(*targets, folder=folder)[0] == 0 and not test()
         self.put()
+        if passes and isinstance(why, Late):
+            is_patient = True
+            fails = ninja(*targets, folder=folder)[0] == 0 and test()
+            is_patient = False
+            return bool(fails)
         if not passes:
             self.copy.unsound.add(name)
             print(f"{name} fails without a mutant too: it is left out", file=sys.stderr)
         return passes
 
     def by_unit(self, folder=BUILD):
-        for group in self.copy.layer_tests(self.mutant.path)[: 2 if folder == SANITIZED else 3]:
-            if group and ninja("-k", "0", *map(program_of, group), folder=folder)[0] != 0:
-                die(f"the tests cannot be built with a mutant in {self.mutant.path}:{self.mutant.line}")
-            for test, why in failures(self.jobs, group, lambda test: run_unit(test, folder)):
-                if self.is_sound(test["name"], [program_of(test)], lambda test=test: run_unit(test, folder), folder):
-                    return f"{test['name']} ({why})"
+        for left in self.copy.layer_tests(self.mutant.path)[: 2 if folder == SANITIZED else 3]:
+            while left:
+                if ninja("-k", "0", *map(program_of, left), folder=folder)[0] != 0:
+                    die(f"the tests cannot be built with a mutant in {self.mutant.path}:{self.mutant.line}")
+                failed = failures(self.jobs, left, lambda test: run_unit(test, folder))
+                for test, why in failed:
+                    if self.is_sound(test["name"], why, [program_of(test)], lambda test=test: run_unit(test, folder), folder):
+                        return f"{test['name']} ({why})"
+                    left.remove(test)
+                if not failed:
+                    break
         return ""
 
     def by_sanitizer(self):
@@ -383,7 +405,7 @@ class Mutation:
         left = set(self.copy.transcripts) - self.copy.unsound
         while failed := failures(2 * self.jobs, sorted(left), run_transcript):  # they wait more than they compute
             for name, why in failed:
-                if self.is_sound(name, self.copy.programs, lambda name=name: run_transcript(name)):
+                if self.is_sound(name, why, self.copy.programs, lambda name=name: run_transcript(name)):
                     return f"{name} ({why})"
                 left.discard(name)
             self.build_programs()
@@ -394,7 +416,7 @@ class Mutation:
         left = integration_files(self.mutant.path)
         while failed := failures(self.jobs, left, lambda name: run_pytest(name, self.copy.unsound)):
             for name, found in failed:
-                if self.is_sound(found, self.copy.programs, lambda found=found: run_pytest(found)):
+                if self.is_sound(found, found, self.copy.programs, lambda found=found: run_pytest(found)):
                     return found.removeprefix("tests/integration/")
                 if found == name:
                     left.remove(name)
