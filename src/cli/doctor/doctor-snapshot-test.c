@@ -21,7 +21,7 @@ static struct snapshot_process *process; /* of user 1000 */
 static struct snapshot_part *part;       /* its device 0, of card 0 */
 static struct snapshot_device *device;
 
-/* A process with a device that has a card; of what follows, none gives a reason. */
+/* After one that has nothing, a process with a device that has a card: there is no reason for a finding. */
 static void begin(void)
 {
 	const struct snapshot_process one = {.id = {4000007, 1},
@@ -31,6 +31,12 @@ static void begin(void)
 					     .source = "book",
 					     .alive = true,
 					     .exact = true};
+	const struct snapshot_process other = {.id = {4000006, 1},
+					       .comm = "x",
+					       .user = "x",
+					       .source = "book",
+					       .alive = true,
+					       .exact = true};
 	const struct snapshot_card card = {.unique_id = 0xaa};
 	uint32_t index;
 
@@ -43,6 +49,7 @@ static void begin(void)
 	assert(session_new(&doctor.session) == 0);
 	doctor.snapshot = snapshot_new(1000);
 	assert(doctor.snapshot && snapshot_add_card(doctor.snapshot, &card) == 0);
+	assert(snapshot_add_process(doctor.snapshot, &other, &index) == 0);
 	assert(snapshot_add_process(doctor.snapshot, &one, &index) == 0);
 	part = snapshot_part(doctor.snapshot, index, 0);
 	assert(part);
@@ -50,7 +57,7 @@ static void begin(void)
 	part->memory[TYPES_DRAM].used = part->memory[TYPES_DRAM].peak = 2 * MIB;
 	part->memory[TYPES_L1].allocs = 1;
 	assert(snapshot_finish(doctor.snapshot) == 0);
-	process = &doctor.snapshot->processes[0];
+	process = &doctor.snapshot->processes[index];
 	part = &process->parts[0];
 	device = &doctor.snapshot->devices[0];
 }
@@ -221,6 +228,9 @@ UNIT(only_living_tracked_processes_that_are_asked_for_are_judged)
 	assert(memory("") && sources(""));
 	doctor.only_pid = process->id.pid;
 	assert(memory("frees-unknown train freed 1 buffer that was never reported\n"));
+	process->untracked = true;
+	assert(memory("") && sources("device-untracked (train) has device 0 open\n"));
+	process->untracked = false;
 	process->alive = false;
 	assert(memory(""));
 	end();
