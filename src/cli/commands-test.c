@@ -460,3 +460,18 @@ UNIT(mistakes_and_failures)
 			"leak: pid 101 (test), device 0, DRAM, 48.0 KiB in 1 buffer\n",
 			"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
 }
+
+UNIT(a_recording_at_whose_end_nothing_is_live_is_shown_at_its_peak)
+{
+	testing_command(
+		"buffers --from short.ttrec", 0,
+		"short.ttrec at T (T)\n"
+		"    SIZE  OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS  REFS AGE  NAME   PHASE\n"
+		"48.0 KiB  48.0 KiB  DRAM    0  100  test     0x1000      1 T  short  load\n",
+		"note: nothing was live at the end of the recording: this is its peak (--at end "
+		"shows the end)\n");
+	testing_command("buffers --from short.ttrec --at end", 0,
+			"short.ttrec at T (T)\n"
+			"SIZE  OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS  REFS AGE  NAME  PHASE\n",
+			"ttmem buffers: no live buffer\n");
+}

@@ -162,7 +162,18 @@ static void run_other(struct writer *writer)
 	make(writer, &made);
 }
 
-static void record(const char *path)
+/* A buffer that is gone at the end. */
+static void run_shortly(struct writer *writer)
+{
+	static const struct made made = {0,       TYPES_DRAM, 0x1000, 4 * KIB, 12,
+					 "short", "load",     NULL,   0};
+
+	declare(writer);
+	make(writer, &made);
+	drop(writer, &made);
+}
+
+static void record(const char *path, void (*const runs[BOOKS])(struct writer *writer))
 {
 	struct story *story = calloc(1, sizeof(*story));
 
@@ -173,9 +184,8 @@ static void record(const char *path)
 		testing_recorded_init(&story->recorded[i], &story->recorder, &story->books[i],
 				      100 + i);
 	}
-	run(story->books[0].writer);
-	run_other(story->books[1].writer);
 	for (uint32_t i = 0; i < BOOKS; i++) {
+		runs[i](story->books[i].writer);
 		testing_recorded_bytes(&story->recorded[i]);
 		for (uint32_t device = 0; device < DEVICES; device++)
 			testing_recorded_events(&story->recorded[i], device, RECORDING_EVENTS_MAX);
@@ -279,6 +289,9 @@ static void expect(const char *words, const char *stream, char *printed, const c
 	assert(strcmp(printed, expected) == 0);
 }
 
+static void (*const story[BOOKS])(struct writer *) = {run, run_other};
+static void (*const shortly[BOOKS])(struct writer *) = {run_shortly, run_shortly};
+
 void testing_command(const char *words, int code, const char *out, const char *error)
 {
 	struct call one = {.words = words};
@@ -290,8 +303,10 @@ void testing_command(const char *words, int code, const char *out, const char *e
 	assert(setenv("LC_ALL", "C.UTF-8", 1) == 0 && unsetenv("COLUMNS") == 0);
 	/* NOLINTEND(concurrency-mt-unsafe) */
 	assert(chdir(unit_dir()) == 0);
-	if (access("story.ttrec", F_OK) < 0)
-		record("story.ttrec");
+	if (access("story.ttrec", F_OK) < 0) {
+		record("story.ttrec", story);
+		record("short.ttrec", shortly);
+	}
 	snprintf(printed, sizeof(printed), "%s", testing_printed(STDOUT_FILENO, call, &one));
 	expect(words, "stdout", printed, out);
 	file = open("printed-error", O_RDONLY | O_CLOEXEC);

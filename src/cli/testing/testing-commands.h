@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Runs commands in the process of a test, in a folder with a small recording, "story.ttrec". */
+/*
+ * Runs commands in the process of a test, in a folder with small recordings: "story.ttrec", and "short.ttrec", at
+ * whose end nothing is live.
+ */
 
 /*
  * Runs the command, whose words are separated by one blank, and asserts its exit code and what it prints to both
