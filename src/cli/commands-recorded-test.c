@@ -133,3 +133,146 @@ UNIT(limits_of_a_budget)
 			"ttmem check: needs limits: --budget FILE or --limit LIMIT=SIZE\n"
 			"Try \"ttmem check --help\".\n");
 }
+
+UNIT(two_recordings_differ_by_devices_and_names)
+{
+	testing_command("diff --by name story.ttrec short.ttrec", 0,
+			"before story.ttrec: test me\n"
+			"after  short.ttrec: test me\n"
+			"\n"
+			"                            before     after      change\n"
+			"device 0  DRAM  peak      25.5 MiB  48.0 KiB   -25.5 MiB   -99.8 %\n"
+			"device 0  DRAM  end       24.8 MiB       0 B   -24.8 MiB  -100.0 %\n"
+			"device 0  DRAM  buffers          3         0          -3  -100.0 %\n"
+			"device 0  DRAM  allocs           5         2          -3   -60.0 %\n"
+			"device 0  L1    peak     128.0 KiB       0 B  -128.0 KiB  -100.0 %\n"
+			"device 0  L1    end      128.0 KiB       0 B  -128.0 KiB  -100.0 %\n"
+			"device 0  L1    buffers          1         0          -1  -100.0 %\n"
+			"device 0  L1    allocs           1         0          -1  -100.0 %\n"
+			"device 1  DRAM  peak     384.0 KiB       0 B  -384.0 KiB  -100.0 %\n"
+			"device 1  DRAM  end      384.0 KiB       0 B  -384.0 KiB  -100.0 %\n"
+			"device 1  DRAM  buffers          1         0          -1  -100.0 %\n"
+			"device 1  DRAM  allocs           1         0          -1  -100.0 %\n"
+			"\n"
+			"      peak         end  buffers  type  name\n"
+			" -24.0 MiB   -24.0 MiB       -1  DRAM  kv.1\n"
+			"  -1.9 MiB    -1.1 MiB       -2  DRAM  weights\n"
+			"-128.0 KiB  -128.0 KiB       -1  L1    (no name)\n"
+			"         =   -48.0 KiB       -1  DRAM  (no name)\n"
+			" +48.0 KiB           =        =  DRAM  short\n",
+			"");
+	testing_command("diff --by name short.ttrec story.ttrec", 0,
+			"before short.ttrec: test me\n"
+			"after  story.ttrec: test me\n"
+			"\n"
+			"                           before      after      change\n"
+			"device 0  DRAM  peak     48.0 KiB   25.5 MiB   +25.5 MiB  +54300.0 %\n"
+			"device 0  DRAM  end           0 B   24.8 MiB   +24.8 MiB\n"
+			"device 0  DRAM  buffers         0          3          +3\n"
+			"device 0  DRAM  allocs          2          5          +3    +150.0 %\n"
+			"device 0  L1    peak          0 B  128.0 KiB  +128.0 KiB\n"
+			"device 0  L1    end           0 B  128.0 KiB  +128.0 KiB\n"
+			"device 0  L1    buffers         0          1          +1\n"
+			"device 0  L1    allocs          0          1          +1\n"
+			"device 1  DRAM  peak          0 B  384.0 KiB  +384.0 KiB\n"
+			"device 1  DRAM  end           0 B  384.0 KiB  +384.0 KiB\n"
+			"device 1  DRAM  buffers         0          1          +1\n"
+			"device 1  DRAM  allocs          0          1          +1\n"
+			"\n"
+			"      peak         end  buffers  type  name\n"
+			" +24.0 MiB   +24.0 MiB       +1  DRAM  kv.1\n"
+			"  +1.9 MiB    +1.1 MiB       +2  DRAM  weights\n"
+			"+128.0 KiB  +128.0 KiB       +1  L1    (no name)\n"
+			"         =   +48.0 KiB       +1  DRAM  (no name)\n"
+			" -48.0 KiB           =        =  DRAM  short\n",
+			"");
+	testing_command("diff --by name --bytes short.ttrec short.ttrec", 0,
+			"before short.ttrec: test me\n"
+			"after  short.ttrec: test me\n"
+			"\n"
+			"no difference\n",
+			"");
+}
+
+UNIT(limits_in_other_forms)
+{
+	testing_command(
+		"check --annotate github --limit site:load=1M --limit DRAM=26112K story.ttrec", 86,
+		"limit site:load 1.0 MiB: exceeded, pid 100 (test) held 1.5 MiB of DRAM on device "
+		"0\n"
+		"       1.5 MiB  load (model.py:12), in load\n"
+		"limit DRAM 25.5 MiB: kept, pid 100 (test) held 25.5 MiB of DRAM on device 0\n",
+		"::error file=/app/model.py,line=12,title=ttmem::limit site:load 1.0 MiB: "
+		"exceeded, pid 100 (test) held 1.5 MiB of DRAM on device 0\n");
+	testing_command("check --bytes --limit 0:L1=128K story.ttrec", 0,
+			"limit 0:L1 131072: kept, pid 100 (test) held 131072 of L1 on device 0\n",
+			"");
+	testing_command(
+		"check --bytes --limit 0:L1=131071 story.ttrec", 86,
+		"limit 0:L1 131071: exceeded, pid 100 (test) held 131072 of L1 on device 0\n"
+		"        131072  shard (model.py:20), in load\n",
+		"");
+	testing_command(
+		"check --json --limit 1:DRAM=1M story.ttrec", 0,
+		"{\"schema\":\"ttmem.check/"
+		"1\",T,\"file\":\"story.ttrec\",\"tracked\":true,\"over\":false,\"unmatched\":"
+		"false,\"limits\":[{\"limit\":\"1:DRAM\",\"bytes\":1048576,\"over\":false,"
+		"\"optional\":false,\"matched\":true,\"near\":[],\"held\":{\"bytes\":393216,"
+		"\"exact\":true,\"pid\":100,\"comm\":\"test\",\"device\":1,\"type\":\"DRAM\","
+		"\"sites_at\":\"peak\",\"sites\":[{\"function\":\"load\",\"file\":\"/app/"
+		"model.py\",\"line\":13,\"user\":{\"function\":\"load\",\"file\":\"/app/"
+		"model.py\",\"line\":13,\"module\":null},\"via\":null,\"callers\":[{\"function\":"
+		"\"main\",\"file\":\"/app/"
+		"run.py\",\"line\":7,\"module\":null}],\"name\":null,\"phase\":\"load\",\"bytes\":"
+		"393216}]}}],\"exact\":true,\"next\":null,\"notes\":[]}\n",
+		"");
+}
+
+UNIT(a_recording_of_buffers_that_came_and_went)
+{
+	testing_command(
+		"replay --json short.ttrec", 0,
+		"{\"schema\":\"ttmem.replay/1\",T,\"file\":\"short.ttrec\",\"command\":\"test "
+		"me\",\"card\":null,\"fit\":\"first\",\"verdict\":\"runs\",\"open_loop\":true,"
+		"\"events\":4,\"missed\":0,\"allocations\":2,\"guessed\":0,\"same_address\":2,"
+		"\"unjudged\":0,\"from_table\":0,\"failed_then\":0,\"failed_then_fit\":0,\"failed_"
+		"then_fail\":0,\"failed\":null,\"devices\":[{\"pid\":100,\"comm\":\"test\","
+		"\"device\":0,\"recorded_on\":\"n300\",\"margins\":[{\"type\":\"DRAM\",\"bank_"
+		"size\":8388608,\"banks\":12,\"free\":8384512,\"largest\":8384512,T,T}]},{\"pid\":"
+		"101,\"comm\":\"test\",\"device\":0,\"recorded_on\":\"n300\",\"margins\":[{"
+		"\"type\":\"DRAM\",\"bank_size\":8388608,\"banks\":12,\"free\":8384512,\"largest\":"
+		"8384512,T,T}]}],\"exact\":true,\"next\":null,\"notes\":[\"open loop: what the "
+		"program asked for is taken as it was recorded; on another card it might have "
+		"asked for something else\"]}\n",
+		"");
+	testing_command("export --from short.ttrec --format csv", 0,
+			"time_ns,pid,process,device,number,event,type,address,size,refs,thread,"
+			"space,name,phase,used,missed,stack\n"
+			"T,100,test,0,1,alloc,DRAM,0x1000,49152,1,11,0,short,load,49152,,\n"
+			"T,100,test,0,2,free,DRAM,0x1000,49152,0,11,0,short,load,0,,\n"
+			"T,101,test,0,1,alloc,DRAM,0x1000,49152,1,11,0,short,load,49152,,\n"
+			"T,101,test,0,2,free,DRAM,0x1000,49152,0,11,0,short,load,0,,\n",
+			"");
+	testing_command("history --from short.ttrec 4096", 0,
+			"short.ttrec at T (T)\n"
+			"Buffer 0x1000 on device 0: DRAM of pid 100 (test)\n"
+			"  History (allocs=1 frees=1):\n"
+			"    ALLOC size=49152 pid=100 ref=1 time=D name=\"short\"\n"
+			"    FREE size=49152 pid=100 ref=0 time=D name=\"short\"\n"
+			"\n"
+			"Buffer 0x1000 on device 0: DRAM of pid 101 (test)\n"
+			"  History (allocs=1 frees=1):\n"
+			"    ALLOC size=49152 pid=101 ref=1 time=D name=\"short\"\n"
+			"    FREE size=49152 pid=101 ref=0 time=D name=\"short\"\n",
+			"");
+	testing_command("peak --from short.ttrec --by phase", 0,
+			"short.ttrec at T (T)\n"
+			"device 0 DRAM peak 48.0 KiB at T (pid 100 test), exact, 4.0 KiB in each "
+			"of 12 banks, 48.0 KiB together\n"
+			"    48.0 KiB  100.0%        1  load\n"
+			"\n"
+			"device 0 DRAM peak 48.0 KiB at T (pid 101 test, ended), exact, 4.0 KiB in "
+			"each of 12 banks, 48.0 KiB together\n"
+			"    48.0 KiB  100.0%        1  load\n",
+			"");
+}
