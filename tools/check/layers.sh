@@ -84,7 +84,7 @@ BEGIN {
 	folder("cli/record", "base recording/write source/books cli/common")
 	folder("cli/report", "base model answers source source/books recording/read cli/common ttmem/types.def")
 	folder("cli/budget", "base book/read model answers source/books recording/read cli/common")
-	folder("cli/run", "base wire book/format book/read model answers recording/flight recording/write source/proc source/books cli/common cli/budget ttmem/ttmem.h")
+	folder("cli/run", "base wire book/format book/read model answers recording/flight recording/write source/proc source/books cli/common cli/budget ttmem/ttmem.h", "book/testing book/write")
 	folder("cli/selftest", "base model cli/common cli/run ttmem/ttmem.h")
 	folder("cli/leaks", "base model answers recording/json source/daemon-client cli/common")
 	folder("cli/smi", "base model answers source/fleet cli/common ttmem/ttmem.h")
