@@ -28,7 +28,7 @@
 #include "daemon/fleet/fleet.h"
 #include "daemon/flight/moment-list.h"
 #ifdef SCHEMAS_LEGACY
-#include "legacy/commands/analyze.h"
+#include "legacy/analyze/analyze.h"
 #endif
 
 int main(void)

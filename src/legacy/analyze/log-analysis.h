@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "legacy/logs/log-reader.h"
+#include "legacy/analyze/log-reader.h"
 
 #define LOG_ANALYSIS_LIVE_MAX (1u << 24)
 #define LOG_ANALYSIS_FREED_MAX (1u << 18)

@@ -8,7 +8,7 @@
 #include "answers/document.h"
 #include "base/bits.h"
 #include "base/emit.h"
-#include "legacy/commands/analyze.h"
+#include "legacy/analyze/analyze.h"
 #include "model/types.h"
 
 #define FORMAT FIELD("format", NAME, format, .names = log_reader_format_name)

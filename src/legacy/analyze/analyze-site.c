@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "cli/common/must.h"
-#include "legacy/commands/analyze.h"
+#include "legacy/analyze/analyze.h"
 #include "model/sites/site.h"
 #include "model/sites/stack.h"
 

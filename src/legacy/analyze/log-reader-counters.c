@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "legacy/logs/log-reader-private.h"
+#include "legacy/analyze/log-reader-private.h"
 
 #define COUNTERS_MB (1024.0 * 1024.0)
 #define COUNTERS_MB_MAX 1e9 /* a petabyte: more is no size */

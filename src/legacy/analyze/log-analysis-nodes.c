@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/hash.h"
-#include "legacy/logs/log-analysis-private.h"
+#include "legacy/analyze/log-analysis-private.h"
 
 #define NODES_BUCKETS 1024u
 

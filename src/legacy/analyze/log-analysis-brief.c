@@ -6,7 +6,7 @@
  * without a device is on the device that has the address.
  */
 
-#include "legacy/logs/log-analysis-private.h"
+#include "legacy/analyze/log-analysis-private.h"
 
 #define BRIEF_LOOKS 65536u /* buffers that a free without an address is compared with */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "legacy/logs/log-reader-private.h"
+#include "legacy/analyze/log-reader-private.h"
 
 int log_reader_put_record(struct log_reader *log)
 {

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cli/common/must.h"
-#include "legacy/commands/analyze.h"
+#include "legacy/analyze/analyze.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 

@@ -20,7 +20,7 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
-#include "legacy/commands/analyze.h"
+#include "legacy/analyze/analyze.h"
 #include "model/filter.h"
 #include "model/query.h"
 

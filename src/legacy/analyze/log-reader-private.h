@@ -3,7 +3,7 @@
 
 /* What the files of the log reader share: the state of a reading, and a cursor over a line. */
 
-#include "legacy/logs/log-reader.h"
+#include "legacy/analyze/log-reader.h"
 
 enum log_reader_outcome {
 	LOG_READER_OTHER = 0,   /* not part of our formats */

@@ -9,7 +9,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/testing/unit.h"
-#include "legacy/logs/log-reader.h"
+#include "legacy/analyze/log-reader.h"
 
 #define EVENTS_MAX 64
 

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/hash.h"
-#include "legacy/logs/log-analysis-private.h"
+#include "legacy/analyze/log-analysis-private.h"
 
 int log_analysis_rows_process(struct log_analysis *analysis, const struct log_reader_event *event,
 			      uint32_t *ret_row)

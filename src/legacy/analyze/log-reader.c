@@ -2,14 +2,14 @@
 
 /* Splits bytes into lines and passes each to the parser that understands it. */
 
-#include "legacy/logs/log-reader.h"
+#include "legacy/analyze/log-reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
-#include "legacy/logs/log-reader-private.h"
+#include "legacy/analyze/log-reader-private.h"
 #include "model/types.h"
 
 int log_reader_new(struct log_reader **ret_log, log_reader_take take, void *context)

@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/pool.h"
-#include "legacy/logs/log-analysis.h"
+#include "legacy/analyze/log-analysis.h"
 
 enum log_analysis_state {
 	LOG_ANALYSIS_UNUSED = 0,

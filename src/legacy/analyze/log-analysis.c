@@ -2,14 +2,14 @@
 
 /* Start and end of an analysis, and its names. */
 
-#include "legacy/logs/log-analysis.h"
+#include "legacy/analyze/log-analysis.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "base/bits.h"
-#include "legacy/logs/log-analysis-private.h"
+#include "legacy/analyze/log-analysis-private.h"
 
 int log_analysis_new(struct log_analysis **ret_analysis)
 {

@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "base/testing/unit.h"
-#include "legacy/logs/log-analysis.h"
+#include "legacy/analyze/log-analysis.h"
 
 static struct log_analysis *analysis;
 static struct log_analysis_result result;

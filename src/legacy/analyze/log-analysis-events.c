@@ -14,7 +14,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
-#include "legacy/logs/log-analysis-private.h"
+#include "legacy/analyze/log-analysis-private.h"
 
 /* An event with its rows. */
 struct log_analysis_step {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/testing/unit.h"
-#include "legacy/logs/log-analysis.h"
+#include "legacy/analyze/log-analysis.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

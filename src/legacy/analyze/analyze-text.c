@@ -12,7 +12,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/common/output.h"
-#include "legacy/commands/analyze.h"
+#include "legacy/analyze/analyze.h"
 #include "model/types.h"
 
 #define ANALYZE_FRAME_COLUMNS 400u

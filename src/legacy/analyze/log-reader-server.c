@@ -10,7 +10,7 @@
 
 #include "answers/seed-lines.h"
 #include "base/bits.h"
-#include "legacy/logs/log-reader-private.h"
+#include "legacy/analyze/log-reader-private.h"
 
 /* "Allocated N bytes of TYPE on device D (buffer_id=ID)", or ", ref_count=R)". */
 static bool server_alloc(const char *at, struct log_reader_event *event)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "answers/fields.h"
-#include "legacy/logs/log-analysis.h"
+#include "legacy/analyze/log-analysis.h"
 
 struct document;
 
