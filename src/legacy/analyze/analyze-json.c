@@ -12,9 +12,8 @@
 #include "model/types.h"
 
 #define FORMAT FIELD("format", NAME, format, .names = log_reader_format_name)
-#define TYPE                                                   \
-	FIELD_OR_NULL("type", NAME, type, .names = types_name, \
-		      .says = "null: the log does not tell")
+#define ANALYZE_NO_TYPE "null: the log does not tell"
+#define TYPE FIELD_OR_NULL("type", NAME, type, .names = types_name, .says = ANALYZE_NO_TYPE)
 
 /* Of an array "found". */
 static const struct field analyze_found[] = {
@@ -41,12 +40,26 @@ static const struct field analyze_file[] = {
 };
 
 #undef ROW
+#define ROW struct log_analysis
+
+static const struct field analyze_told[] = {
+	FIELD("unseen_left", NUMBER, unseen,
+	      .says = "buffers of ended processes that were allocated before the log"),
+	FIELD("rejected", NUMBER, rejected, .says = "messages that the server refused"),
+	FIELD("starts", NUMBER, restarts, .says = "of the server, in this log"),
+	FIELD("merged", NUMBER, merged,
+	      .says = "allocations that the server took for references to another process's "
+		      "buffer"),
+	FIELD_END,
+};
+
+#undef ROW
 #define ROW struct analyze
 
 static const struct field analyze_summary[] = {
-	FIELD("events", NUMBER, totals.events),
-	FIELD("damaged", NUMBER, totals.damaged),
-	FIELD("frees_known", NOT, totals.lacks_frees, .says = "of all files"),
+	FIELD("events", NUMBER, counts.events),
+	FIELD("damaged", NUMBER, counts.damaged),
+	FIELD("frees_known", NOT, counts.lacks_frees, .says = "of all files"),
 	FIELD("allocs", NUMBER, totals.allocs),
 	FIELD("frees", NUMBER, totals.frees),
 	FIELD("leaks", NUMBER, totals.leaks),
@@ -56,16 +69,10 @@ static const struct field analyze_summary[] = {
 	      .says = "allocations of an address that had been freed"),
 	FIELD("early_frees", NUMBER, totals.early_frees,
 	      .says = "of buffers that the server knew and that were allocated before the log"),
-	FIELD("unnamed_left", NUMBER, totals.unnamed,
+	FIELD("unnamed_left", NUMBER, unnamed,
 	      .says = "circular buffers and kernels, for which the server's log has no addresses"),
-	FIELD("unnamed_left_bytes", BYTES, totals.unnamed_bytes, .says = "rounded in the log"),
-	FIELD("unseen_left", NUMBER, result.unseen,
-	      .says = "buffers of ended processes that were allocated before the log"),
-	FIELD("rejected", NUMBER, result.rejected, .says = "messages that the server refused"),
-	FIELD("starts", NUMBER, result.restarts, .says = "of the server, in this log"),
-	FIELD("merged", NUMBER, result.merged,
-	      .says = "allocations that the server took for references to another process's "
-		      "buffer"),
+	FIELD("unnamed_left_bytes", BYTES, unnamed_bytes, .says = "rounded in the log"),
+	FIELD_MORE_AT(analysis, analyze_told),
 	FIELD_END,
 };
 
@@ -101,14 +108,39 @@ static const struct field analyze_sum[] = {
 	FIELD_END,
 };
 
+/* The next of an array of pointers, some of which may be NULL. */
+static const void *analyze_next(const void *array, size_t count, size_t *at)
+{
+	void *const *rows = array;
+
+	while (*at < count && !rows[*at])
+		++*at;
+	return *at < count ? rows[(*at)++] : NULL;
+}
+
 static const void *analyze_each_device(const void *context, size_t *at, struct fields_room *room)
+{
+	const struct log_analysis *analysis = ((const struct analyze *)context)->analysis;
+
+	(void)room;
+	return analyze_next(analysis->devices, ARRAY_SIZE(analysis->devices), at);
+}
+
+static const void *analyze_each_process(const void *context, size_t *at, struct fields_room *room)
+{
+	const struct log_analysis *analysis = ((const struct analyze *)context)->analysis;
+
+	(void)room;
+	return analyze_next(analysis->processes, analysis->process_count, at);
+}
+
+static const void *analyze_each_site(const void *context, size_t *at, struct fields_room *room)
 {
 	const struct analyze *analyze = context;
 
 	(void)room;
-	while (*at < LOG_ANALYSIS_DEVICES && !analyze->result.devices[*at])
-		++*at;
-	return *at < LOG_ANALYSIS_DEVICES ? analyze->result.devices[(*at)++] : NULL;
+	return analyze_next(analyze->analysis->sites, bits_min(analyze->site_count, analyze->top),
+			    at);
 }
 
 #undef ROW
@@ -137,113 +169,86 @@ static const struct field analyze_process[] = {
 	FIELD_MORE(analyze_pid),
 	FIELD("ended", BOOL, has_ended, .says = "the server says so"),
 	FIELD("frees_known", BOOL, has_frees, .says = "as of devices"),
-	FIELD("allocs", NUMBER, allocs),
-	FIELD("frees", NUMBER, frees),
-	FIELD("leaks", NUMBER, leaks),
-	FIELD("leaked_bytes", BYTES, leaked_bytes),
-	FIELD_MORE_OF(found, analyze_found),
-	FIELD_END,
-};
-
-struct analyze_row {
-	struct log_analysis_leak leak;
-	struct log_analysis_finding finding; /* or this */
-	const struct log_analysis_process *process;
-	const char *path, *last_path, *stack;
-};
-
-static const void *analyze_each_leak(const void *context, size_t *at, struct fields_room *room)
-{
-	const struct analyze *analyze = context;
-	const struct log_analysis_result *result = &analyze->result;
-	struct analyze_row *row = FIELDS_IN(room, struct analyze_row);
-
-	if (*at >= bits_min(result->leak_count, analyze->top))
-		return NULL;
-	row->leak = result->leaks[(*at)++];
-	row->process = &result->processes[row->leak.process];
-	row->path = analyze->files[row->leak.file].path;
-	row->stack = analyze_stack(analyze, row->leak.site);
-	return row;
-}
-
-static const void *analyze_each_finding(const void *context, size_t *at, struct fields_room *room)
-{
-	const struct analyze *analyze = context;
-	const struct log_analysis_result *result = &analyze->result;
-	struct analyze_row *row = FIELDS_IN(room, struct analyze_row);
-
-	if (*at >= bits_min(result->finding_count, analyze->top))
-		return NULL;
-	row->finding = result->findings[(*at)++];
-	row->process = &result->processes[row->finding.process];
-	row->path = analyze->files[row->finding.file].path;
-	row->last_path = analyze->files[row->finding.last_file].path;
-	return row;
-}
-
-static const void *analyze_each_site(const void *context, size_t *at, struct fields_room *room)
-{
-	const struct analyze *analyze = context;
-
-	(void)room;
-	return *at < bits_min(analyze->site_count, analyze->top) ? analyze->sites[(*at)++] : NULL;
-}
-
-#undef ROW
-#define ROW struct analyze_row
-
-#define ANALYZE_NO_TYPE "null: the log does not tell"
-
-static const struct field analyze_leak[] = {
-	FIELD("format", NAME, leak.format, .names = log_reader_format_name),
-	FIELD("device", SHORT, leak.device, .most = BOOK_DEVICES - 1),
-	FIELD_MORE_AT(process, analyze_pid),
-	FIELD_OR_NULL("type", NAME, leak.type, .names = types_name, .says = ANALYZE_NO_TYPE),
-	FIELD("address", HEX, leak.address),
-	FIELD("size", BYTES, leak.size),
-	FIELD("refs", SHORT, leak.refs),
-	FIELD("how", NAME, leak.how, .names = log_analysis_how_name,
-	      .says = "alive when the log ends, or left by a process that ended before"),
-	FIELD("path", TEXT, path, .says = "of the file with the allocation"),
-	FIELD("line", NUMBER, leak.line, .least = 1),
-	FIELD_MORE_OF(stack, analyze_stack_fields),
-	FIELD_END,
-};
-
-static const struct field analyze_finding[] = {
-	FIELD("kind", NAME, finding.kind, .names = log_analysis_kind_name),
-	FIELD("cause", NAME, finding.cause, .names = log_analysis_cause_name),
-	FIELD("format", NAME, finding.format, .names = log_reader_format_name),
-	FIELD("device", SHORT, finding.device, .most = BOOK_DEVICES - 1),
-	FIELD_MORE_AT(process, analyze_pid),
-	FIELD_OR_NULL("type", NAME, finding.type, .names = types_name, .says = ANALYZE_NO_TYPE),
-	FIELD("address", HEX, finding.address),
-	FIELD_OR_NULL("size", BYTES, finding.size, .says = "as allocated; null: not known"),
-	FIELD_OR_NULL("other_size", BYTES, finding.other_size,
-		      .says = "what this event says, if it differs"),
-	FIELD("count", NUMBER, finding.count),
-	FIELD("path", TEXT, path),
-	FIELD("line", NUMBER, finding.line, .least = 1, .says = "the first time"),
-	FIELD("last_path", TEXT, last_path),
-	FIELD("last_line", NUMBER, finding.last_line, .least = 1),
+	FIELD("allocs", NUMBER, sum.allocs),
+	FIELD("frees", NUMBER, sum.frees),
+	FIELD("leaks", NUMBER, sum.leaks),
+	FIELD("leaked_bytes", BYTES, sum.leaked_bytes),
+	FIELD_MORE_OF(sum.found, analyze_found),
 	FIELD_END,
 };
 
 #undef ROW
 #define ROW struct log_analysis_site
 
+static const struct field analyze_stack[] = {
+	FIELD_MORE_OF(stack, analyze_stack_fields),
+	FIELD_END,
+};
+
 static const struct field analyze_site[] = {
 	FORMAT,
-	TYPE,
-	FIELD("allocs", NUMBER, allocs),
-	FIELD("frees", NUMBER, frees),
-	FIELD("replaced", NUMBER, replaced,
+	FIELD_OR_NULL("type", NAME, sum.type, .names = types_name, .says = ANALYZE_NO_TYPE),
+	FIELD("allocs", NUMBER, sum.allocs),
+	FIELD("frees", NUMBER, sum.frees),
+	FIELD("replaced", NUMBER, sum.replaced,
 	      .says = "allocated again at the same place, without a free in between"),
-	FIELD("bytes", BYTES, bytes),
-	FIELD("leaks", NUMBER, leaks),
-	FIELD("leaked_bytes", BYTES, leaked_bytes),
-	FIELD_MORE_OF(stack, analyze_stack_fields),
+	FIELD("bytes", BYTES, sum.bytes),
+	FIELD("leaks", NUMBER, sum.leaks),
+	FIELD("leaked_bytes", BYTES, sum.leaked_bytes),
+	FIELD_MORE(analyze_stack),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct log_analysis_leak
+
+static const struct field analyze_leak[] = {
+	FORMAT,
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
+	FIELD_MORE_AT(process, analyze_pid),
+	TYPE,
+	FIELD("address", HEX, address),
+	FIELD("size", BYTES, size),
+	FIELD("refs", SHORT, refs),
+	FIELD("how", NAME, how, .names = log_analysis_how_name,
+	      .says = "alive when the log ends, or left by a process that ended before"),
+	FIELD("path", TEXT, path, .says = "of the file with the allocation"),
+	FIELD("line", NUMBER, line, .least = 1),
+	FIELD_MORE_AT(site, analyze_stack),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct log_analysis_finding
+
+static const struct field analyze_finding[] = {
+	FIELD("kind", NAME, kind, .names = log_analysis_kind_name),
+	FIELD("cause", NAME, cause, .names = log_analysis_cause_name),
+	FORMAT,
+	FIELD("device", SHORT, device, .most = BOOK_DEVICES - 1),
+	FIELD_MORE_AT(process, analyze_pid),
+	TYPE,
+	FIELD("address", HEX, address),
+	FIELD_OR_NULL("size", BYTES, size, .says = "as allocated; null: not known"),
+	FIELD_OR_NULL("other_size", BYTES, other_size,
+		      .says = "what this event says, if it differs"),
+	FIELD("count", NUMBER, count),
+	FIELD("path", TEXT, path),
+	FIELD("line", NUMBER, line, .least = 1, .says = "the first time"),
+	FIELD("last_path", TEXT, last_path),
+	FIELD("last_line", NUMBER, last_line, .least = 1),
+	FIELD_END,
+};
+
+#undef ROW
+#define ROW struct log_analysis
+
+static const struct field analyze_rows[] = {
+	FIELD_ARRAY_AT("leaks", ROWS, leaks, leak_count, .fields = analyze_leak,
+		       .says = "largest first"),
+	FIELD_ARRAY_AT("findings", ROWS, findings, finding_count, .fields = analyze_finding,
+		       .says = "double frees, then unknown frees, then size changes; one row for "
+			       "all of a kind, cause and buffer"),
 	FIELD_END,
 };
 
@@ -255,13 +260,9 @@ static const struct field analyze_members[] = {
 		       .says = "in the order in which they were read, as one log"),
 	{.key = "summary", .kind = FIELD_OBJECT, .fields = analyze_summary},
 	FIELD_MADE("devices", analyze_each_device, analyze_device),
-	FIELD_ARRAY_AT("processes", ROWS, result.processes, result.process_count,
-		       .fields = analyze_process,
-		       .says = "in the order in which they appear; not narrowed by --type"),
-	FIELD_MADE("leaks", analyze_each_leak, analyze_leak, .says = "largest first"),
-	FIELD_MADE("findings", analyze_each_finding, analyze_finding,
-		   .says = "double frees, then unknown frees, then size changes; one row for all "
-			   "of a kind, cause and buffer"),
+	FIELD_MADE("processes", analyze_each_process, analyze_process,
+		   .says = "in the order in which they appear; not narrowed by --type"),
+	FIELD_MORE_AT(analysis, analyze_rows),
 	FIELD_MADE("sites", analyze_each_site, analyze_site,
 		   .says = "call sites, as far as the log has call stacks; most left first, then "
 			   "most allocated"),
@@ -277,15 +278,18 @@ const struct document analyze_document = {
 
 void analyze_json(const struct analyze *analyze, uint64_t time_ns)
 {
+	struct log_analysis *analysis = analyze->analysis;
 	struct emit json = EMIT_INIT(stdout);
 	const char *notes[2];
 	struct document_about about = {
 		.time_ns = time_ns,
-		.is_partial = !analyze->result.is_exact,
+		.is_partial = analysis->is_inexact || analysis->dropped > 0,
 		.notes = notes,
 	};
 
-	if (analyze->totals.lacks_frees)
+	analysis->leak_count = bits_min(analysis->leak_count, analyze->top);
+	analysis->finding_count = bits_min(analysis->finding_count, analyze->top);
+	if (analyze->counts.lacks_frees)
 		notes[about.note_count++] =
 			"where frees_known is false the log has no frees: what was left "
 			"cannot be told";

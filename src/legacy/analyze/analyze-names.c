@@ -7,29 +7,27 @@
  */
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "cli/common/must.h"
 #include "legacy/analyze/analyze.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
 #define NAMES_NS UINT64_C(5000000000)
-#define NAMES_BYTES_MAX (64l << 20) /* of all stacks together */
-#define NAMES_KNOWN 8192u           /* the same few thousand come again and again */
+#define NAMES_BYTES_MAX (64u << 20) /* of all stacks together */
 
 struct names {
 	struct symbolizer *symbolizer;
 	uint64_t deadline_ns;
-	struct {
-		char *encoded, *decoded;
-	} known[NAMES_KNOWN];
+	struct pool *pool;
+	struct map numbers; /* of encoded names; the same few thousand come again and again */
+	const char **decoded;
+	size_t capacity;
 };
 
 static bool names_is_part(char c)
@@ -47,121 +45,65 @@ static const char *names_find(const char *start, const char *text)
 	return NULL;
 }
 
-static struct names *names_free(struct names *names)
+/* Without time or an answer the name stays mangled. */
+static const char *names_decoded(struct names *names, const char *name, size_t length)
 {
-	if (!names)
-		return NULL;
-	symbolizer_free(names->symbolizer);
-	for (size_t i = 0; i < NAMES_KNOWN; i++) {
-		free(names->known[i].encoded);
-		free(names->known[i].decoded);
-	}
-	free(names);
-	return NULL;
-}
-
-static struct names *names_new(void)
-{
-	const struct symbolizer_config config = {.stop_fd = -1, .served_max = UINT32_MAX};
-	struct names *names = calloc(1, sizeof(*names));
-
-	if (!names || symbolizer_new(&names->symbolizer, &config) < 0)
-		return names_free(names);
-	names->deadline_ns = clock_ns(CLOCK_MONOTONIC) + NAMES_NS;
-	return names;
-}
-
-/* Without memory, time or an answer the name stays mangled. */
-static void names_decode_one(struct names *names, const char *encoded, size_t length, FILE *out)
-{
-	uint64_t hash = hash_bytes(encoded, length);
-	char **known = &names->known[hash % NAMES_KNOWN].encoded;
-	char **decoded = &names->known[hash % NAMES_KNOWN].decoded;
+	const char *encoded = must_have(pool_long_text(names->pool, name, length));
+	uint32_t known = names->numbers.count;
+	uint32_t number = must_number(&names->numbers, (uintptr_t)encoded, 0);
 	char text[DEMANGLE_NAME_MAX];
-	int r = 0;
 
-	if (!*known || strcmp(*known, encoded) != 0) {
-		if (clock_ns(CLOCK_MONOTONIC) <= names->deadline_ns)
-			r = symbolizer_demangle(names->symbolizer, encoded, text);
-		else
-			r = -ETIMEDOUT;
-		free(*known);
-		free(*decoded);
-		*known = strdup(encoded);
-		*decoded = strdup(r < 0 ? encoded : text);
-	}
-	fputs(*decoded ? *decoded : encoded, out);
+	if (number <= known)
+		return names->decoded[number - 1];
+	must_grow(names->decoded, &names->capacity, number);
+	names->decoded[number - 1] = encoded;
+	if (length < sizeof(text) && clock_ns(CLOCK_MONOTONIC) <= names->deadline_ns &&
+	    symbolizer_demangle(names->symbolizer, encoded, text) == 0)
+		names->decoded[number - 1] = must_text(names->pool, text);
+	return names->decoded[number - 1];
 }
 
-/* The stack with its names decoded, ended by NUL. */
-static void names_decode(struct names *names, const char *stack, FILE *out)
+/* The stack with its names decoded. */
+static const char *names_decode(struct names *names, const char *stack)
 {
+	CLEANUP_FREE char *text = NULL;
 	const char *at = stack, *name;
+	size_t size;
+	FILE *out = must_have(open_memstream(&text, &size));
 
 	while ((name = names_find(stack, at))) {
-		char encoded[DEMANGLE_NAME_MAX];
 		size_t length = 0;
 
 		while (names_is_part(name[length]))
 			length++;
 		fwrite(at, 1, (size_t)(name - at), out);
+		fputs(names_decoded(names, name, length), out);
 		at = name + length;
-		if (length >= sizeof(encoded)) {
-			fwrite(name, 1, length, out);
-			continue;
-		}
-		memcpy(encoded, name, length);
-		encoded[length] = '\0';
-		names_decode_one(names, encoded, length, out);
 	}
 	fputs(at, out);
-	fputc('\0', out);
+	if (fclose(out) != 0)
+		must_end();
+	return must_have(pool_long_text(names->pool, text, size));
 }
 
-/* Assigns the texts to their rows. */
-static void names_assign(struct analyze *analyze, char *text, size_t length)
+void analyze_names(struct log_analysis *analysis)
 {
-	const struct log_analysis_result *result = &analyze->result;
-	char *end = text + length;
+	struct names names = {.pool = &analysis->texts,
+			      .deadline_ns = clock_ns(CLOCK_MONOTONIC) + NAMES_NS};
+	const struct symbolizer_config config = {.stop_fd = -1, .served_max = UINT32_MAX};
+	size_t bytes = 0;
 
-	for (size_t i = 0; i < result->site_count; i++) {
-		char *nul = memchr(text, '\0', (size_t)(end - text));
+	for (size_t i = 0; i < analysis->site_count && bytes < NAMES_BYTES_MAX; i++) {
+		struct log_analysis_site *site = analysis->sites[i];
 
-		if (!names_find(result->sites[i].stack, result->sites[i].stack))
+		if (!names_find(site->stack, site->stack))
 			continue;
-		if (!nul)
-			return;
-		result->sites[i].stack = text;
-		text = nul + 1;
+		if (!names.symbolizer && symbolizer_new(&names.symbolizer, &config) < 0)
+			break;
+		site->stack = names_decode(&names, site->stack);
+		bytes += strlen(site->stack);
 	}
-}
-
-static bool names_needed(const struct log_analysis_result *result)
-{
-	for (size_t i = 0; i < result->site_count; i++) {
-		if (names_find(result->sites[i].stack, result->sites[i].stack))
-			return true;
-	}
-	return false;
-}
-
-void analyze_names(struct analyze *analyze)
-{
-	const struct log_analysis_result *result = &analyze->result;
-	struct names *names;
-	size_t length = 0;
-	FILE *out;
-
-	if (!names_needed(result))
-		return;
-	out = must_have(open_memstream(&analyze->names, &length));
-	names = names_new();
-	for (size_t i = 0; names && i < result->site_count && ftell(out) < NAMES_BYTES_MAX; i++) {
-		if (names_find(result->sites[i].stack, result->sites[i].stack))
-			names_decode(names, result->sites[i].stack, out);
-	}
-	names_free(names);
-	/* All or nothing, if memory runs out. */
-	if (fclose(out) == 0)
-		names_assign(analyze, analyze->names, length);
+	symbolizer_free(names.symbolizer);
+	map_deinit(&names.numbers);
+	free(names.decoded);
 }

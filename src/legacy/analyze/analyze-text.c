@@ -57,34 +57,40 @@ static void print_files(const struct analyze *analyze)
 	}
 }
 
-static void print_device(struct table *table, const struct log_analysis_device *device)
+static void print_number(struct table *table, bool is_known, uint64_t number)
+{
+	if (is_known)
+		table_format(table, "%" PRIu64, number);
+	else
+		table_text(table, "?");
+}
+
+static void print_bytes(struct table *table, bool is_known, uint64_t bytes)
 {
 	char size[TEXT_NUMBER_SIZE];
 
-	for (uint32_t t = 0; t < LOG_ANALYSIS_TYPES; t++) {
-		const struct log_analysis_sum *sum = &device->sums[t];
-		const char *type = types_name(t);
+	table_text(table, is_known ? text_size(bytes, size) : "?");
+}
 
-		if (sum->allocs + sum->frees + sum->hooked + sum->found[LOG_ANALYSIS_DOUBLE_FREE] +
-			    sum->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
-		    0)
-			continue;
-		table_text(table, log_reader_format_name(device->format));
-		table_format(table, "%" PRIu32, device->number);
-		table_text(table, type ? type : "?");
-		table_format(table, "%" PRIu64, sum->allocs);
-		table_format(table, "%" PRIu64, sum->frees);
-		if (device->has_frees) {
-			table_text(table, text_size(sum->peak_bytes, size));
-			table_format(table, "%" PRIu64, sum->leaks ? sum->leaks : sum->live);
-		} else {
-			table_text(table, "?");
-			table_text(table, "?");
-		}
-		table_format(table, "%" PRIu64, sum->found[LOG_ANALYSIS_DOUBLE_FREE]);
-		table_format(table, "%" PRIu64, sum->found[LOG_ANALYSIS_UNKNOWN_FREE]);
-		table_format(table, "%" PRIu64, sum->found[LOG_ANALYSIS_SIZE_CHANGE]);
-	}
+static void print_sum(struct table *table, const struct log_analysis_device *device,
+		      const struct log_analysis_sum *sum)
+{
+	const char *type = types_name(sum->type);
+
+	if (sum->allocs + sum->frees + sum->hooked + sum->found[LOG_ANALYSIS_DOUBLE_FREE] +
+		    sum->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
+	    0)
+		return;
+	table_text(table, log_reader_format_name(device->format));
+	print_number(table, true, device->number);
+	table_text(table, type ? type : "?");
+	print_number(table, true, sum->allocs);
+	print_number(table, true, sum->frees);
+	print_bytes(table, device->has_frees, sum->peak_bytes);
+	print_number(table, device->has_frees, sum->leaks ? sum->leaks : sum->live);
+	print_number(table, true, sum->found[LOG_ANALYSIS_DOUBLE_FREE]);
+	print_number(table, true, sum->found[LOG_ANALYSIS_UNKNOWN_FREE]);
+	print_number(table, true, sum->found[LOG_ANALYSIS_SIZE_CHANGE]);
 }
 
 static void print_devices(const struct analyze *analyze)
@@ -101,16 +107,18 @@ static void print_devices(const struct analyze *analyze)
 		{"UNKNOWN", true, .order = 2},
 		{"RESIZED", true, .order = 1},
 	};
+	const struct log_analysis_sum *totals = &analyze->totals;
 	struct table table;
 
-	if (analyze->totals.allocs + analyze->totals.frees == 0 &&
-	    analyze->totals.found[LOG_ANALYSIS_UNKNOWN_FREE] == 0)
+	if (totals->allocs + totals->frees + totals->found[LOG_ANALYSIS_UNKNOWN_FREE] == 0)
 		return;
 	putchar('\n');
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
-	for (size_t i = 0; i < LOG_ANALYSIS_DEVICES; i++) {
-		if (analyze->result.devices[i])
-			print_device(&table, analyze->result.devices[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(analyze->analysis->devices); i++) {
+		const struct log_analysis_device *device = analyze->analysis->devices[i];
+
+		for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++)
+			print_sum(&table, device, &device->sums[t]);
 	}
 	table_end(&table);
 }
@@ -129,38 +137,30 @@ static void print_processes(const struct analyze *analyze)
 		{"UNKNOWN", true, .order = 1},
 		{"ENDED", .order = 3},
 	};
-	const struct log_analysis_result *result = &analyze->result;
-	char size[TEXT_NUMBER_SIZE];
+	const struct log_analysis *analysis = analyze->analysis;
 	struct table table;
-	uint64_t shown = 0;
+	size_t shown = 0;
 
-	if (analyze->has_type || result->process_count < 2)
+	if (analyze->has_type || analysis->process_count < 2)
 		return;
 	putchar('\n');
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
-	for (; shown < result->process_count && shown < analyze->top; shown++) {
-		const struct log_analysis_process *process = &result->processes[shown];
+	for (; shown < analysis->process_count && shown < analyze->top; shown++) {
+		const struct log_analysis_process *process = analysis->processes[shown];
+		const struct log_analysis_sum *sum = &process->sum;
 
 		table_text(&table, log_reader_format_name(process->format));
-		if (process->has_pid)
-			table_format(&table, "%" PRIu32, process->pid);
-		else
-			table_text(&table, "?");
-		table_format(&table, "%" PRIu64, process->allocs);
-		table_format(&table, "%" PRIu64, process->frees);
-		if (process->has_frees) {
-			table_format(&table, "%" PRIu64, process->leaks);
-			table_text(&table, text_size(process->leaked_bytes, size));
-		} else {
-			table_text(&table, "?");
-			table_text(&table, "?");
-		}
-		table_format(&table, "%" PRIu64, process->found[LOG_ANALYSIS_DOUBLE_FREE]);
-		table_format(&table, "%" PRIu64, process->found[LOG_ANALYSIS_UNKNOWN_FREE]);
+		print_number(&table, process->has_pid, process->pid);
+		print_number(&table, true, sum->allocs);
+		print_number(&table, true, sum->frees);
+		print_number(&table, process->has_frees, sum->leaks);
+		print_bytes(&table, process->has_frees, sum->leaked_bytes);
+		print_number(&table, true, sum->found[LOG_ANALYSIS_DOUBLE_FREE]);
+		print_number(&table, true, sum->found[LOG_ANALYSIS_UNKNOWN_FREE]);
 		table_text(&table, process->has_ended ? "yes" : "no");
 	}
 	table_end(&table);
-	print_more(result->process_count, shown);
+	print_more(analysis->process_count, shown);
 }
 
 static void print_pid(const struct log_analysis_process *process)
@@ -169,11 +169,11 @@ static void print_pid(const struct log_analysis_process *process)
 		printf(", pid %" PRIu32, process->pid);
 }
 
-static void print_place(const struct analyze *analyze, uint32_t file, uint64_t line)
+static void print_place(const struct analyze *analyze, const char *path, uint64_t line)
 {
 	if (analyze->file_count > 1) {
 		putchar(' ');
-		text_put(stdout, analyze->files[file].path);
+		text_put(stdout, path);
 		printf(":%" PRIu64, line);
 	} else
 		printf(" line %" PRIu64, line);
@@ -195,7 +195,6 @@ static void print_stack(const char *stack, const char *indent)
 
 static void print_leak(const struct analyze *analyze, const struct log_analysis_leak *leak)
 {
-	const struct log_analysis_result *result = &analyze->result;
 	const char *type = types_name(leak->type);
 	char size[TEXT_NUMBER_SIZE];
 
@@ -203,19 +202,19 @@ static void print_leak(const struct analyze *analyze, const struct log_analysis_
 	       leak->address, leak->device);
 	if (type)
 		printf(", %s", type);
-	print_pid(&result->processes[leak->process]);
+	print_pid(leak->process);
 	if (leak->refs > 1)
 		printf(", %" PRIu32 " references", leak->refs);
 	fputs(", allocated in", stdout);
-	print_place(analyze, leak->file, leak->line);
+	print_place(analyze, leak->path, leak->line);
 	putchar('\n');
-	print_stack(analyze_stack(analyze, leak->site), "              ");
+	print_stack(leak->site->stack, "              ");
 }
 
 static void print_leaks(const struct analyze *analyze, enum log_analysis_how how, uint64_t count,
 			uint64_t bytes)
 {
-	const struct log_analysis_result *result = &analyze->result;
+	const struct log_analysis *analysis = analyze->analysis;
 	char size[TEXT_NUMBER_SIZE];
 	uint64_t shown = 0;
 
@@ -225,10 +224,10 @@ static void print_leaks(const struct analyze *analyze, enum log_analysis_how how
 	       how == LOG_ANALYSIS_PROCESS_ENDED ? "Left by processes that ended"
 						 : "Not freed when the log ends",
 	       count, plural(count), text_size(bytes, size));
-	for (size_t i = 0; i < result->leak_count && shown < analyze->top; i++) {
-		if (result->leaks[i].how != how)
+	for (size_t i = 0; i < analysis->leak_count && shown < analyze->top; i++) {
+		if (analysis->leaks[i].how != how)
 			continue;
-		print_leak(analyze, &result->leaks[i]);
+		print_leak(analyze, &analysis->leaks[i]);
 		shown++;
 	}
 	print_more(count, shown);
@@ -262,16 +261,16 @@ static void print_finding(const struct analyze *analyze, const struct log_analys
 	printf("  0x%" PRIx64 " on device %" PRIu32, finding->address, finding->device);
 	if (type)
 		printf(", %s", type);
-	print_pid(&analyze->result.processes[finding->process]);
+	print_pid(finding->process);
 	if (finding->size)
 		printf(", %" PRIu64 " bytes", finding->size);
 	if (finding->other_size)
 		printf(", then %" PRIu64, finding->other_size);
 	putchar(',');
-	print_place(analyze, finding->file, finding->line);
+	print_place(analyze, finding->path, finding->line);
 	if (finding->count > 1) {
 		printf(", %" PRIu64 " times until", finding->count);
-		print_place(analyze, finding->last_file, finding->last_line);
+		print_place(analyze, finding->last_path, finding->last_line);
 	}
 	printf("\n      %s\n", cause_in_words((enum log_analysis_cause)finding->cause));
 }
@@ -284,8 +283,8 @@ static void print_findings(const struct analyze *analyze, enum log_analysis_kind
 	if (count == 0)
 		return;
 	printf("\n%s: %" PRIu64 "\n", title, count);
-	for (size_t i = 0; i < analyze->result.finding_count && rows < analyze->top; i++) {
-		const struct log_analysis_finding *finding = &analyze->result.findings[i];
+	for (size_t i = 0; i < analyze->analysis->finding_count && rows < analyze->top; i++) {
+		const struct log_analysis_finding *finding = &analyze->analysis->findings[i];
 
 		if (finding->kind != kind)
 			continue;
@@ -305,15 +304,16 @@ static void print_sites(const struct analyze *analyze)
 		return;
 	puts("\nTop call sites");
 	for (size_t i = 0; i < count && i < analyze->top; i++) {
-		const struct log_analysis_site *site = analyze->sites[i];
-		const char *type = types_name(site->type);
+		const struct log_analysis_site *site = analyze->analysis->sites[i];
+		const struct log_analysis_sum *sum = &site->sum;
+		const char *type = types_name(sum->type);
 
 		printf("  %s in %" PRIu64 " allocation%s%s%s, %" PRIu64 " freed",
-		       text_size(site->bytes, size), site->allocs, plural(site->allocs),
-		       type ? " of " : "", type ? type : "", site->frees);
-		if (site->replaced)
-			printf(", %" PRIu64 " replaced", site->replaced);
-		printf(", %s left\n", text_size(site->leaked_bytes, left));
+		       text_size(sum->bytes, size), sum->allocs, plural(sum->allocs),
+		       type ? " of " : "", type ? type : "", sum->frees);
+		if (sum->replaced)
+			printf(", %" PRIu64 " replaced", sum->replaced);
+		printf(", %s left\n", text_size(sum->leaked_bytes, left));
 		print_stack(site->stack, "      ");
 	}
 	print_more(count, analyze->top);
@@ -321,34 +321,33 @@ static void print_sites(const struct analyze *analyze)
 
 static void print_notes(const struct analyze *analyze)
 {
-	const struct log_analysis_result *result = &analyze->result;
-	const struct analyze_totals *totals = &analyze->totals;
+	const struct log_analysis *analysis = analyze->analysis;
 	char size[TEXT_NUMBER_SIZE];
 
-	if (totals->unnamed)
+	if (analyze->unnamed)
 		printf("\nCircular buffers and kernels left (without addresses in the log): "
 		       "%" PRIu64 ", about %s\n",
-		       totals->unnamed, text_size(totals->unnamed_bytes, size));
-	if (result->unseen)
+		       analyze->unnamed, text_size(analyze->unnamed_bytes, size));
+	if (analysis->unseen)
 		printf("\n%" PRIu64
 		       " more buffers of ended processes were allocated before the log "
 		       "began\n",
-		       result->unseen);
-	if (result->rejected)
-		printf("\n%" PRIu64 " messages were refused by the server\n", result->rejected);
-	if (result->merged)
+		       analysis->unseen);
+	if (analysis->rejected)
+		printf("\n%" PRIu64 " messages were refused by the server\n", analysis->rejected);
+	if (analysis->merged)
 		printf("\n%" PRIu64 " allocations were counted by the server as references to "
 		       "another process's buffer\n",
-		       result->merged);
-	if (!result->is_exact)
+		       analysis->merged);
+	if (analysis->is_inexact || analysis->dropped)
 		puts("\nnote: there is more in these logs than is kept: lists and causes may be "
 		     "incomplete");
 }
 
 void analyze_print(const struct analyze *analyze)
 {
-	const struct analyze_totals *totals = &analyze->totals;
-	uint64_t end = totals->leaks - totals->ended;
+	const struct log_analysis_sum *totals = &analyze->totals;
+	const struct log_reader_counts *counts = &analyze->counts;
 	uint64_t wrong = totals->leaks;
 
 	for (size_t i = 0; i < LOG_ANALYSIS_KINDS; i++)
@@ -356,21 +355,21 @@ void analyze_print(const struct analyze *analyze)
 	print_files(analyze);
 	print_devices(analyze);
 	print_processes(analyze);
-	print_leaks(analyze, LOG_ANALYSIS_PROCESS_ENDED, totals->ended, totals->ended_bytes);
-	print_leaks(analyze, LOG_ANALYSIS_END_OF_LOG, end,
-		    totals->leaked_bytes - totals->ended_bytes);
+	print_leaks(analyze, LOG_ANALYSIS_PROCESS_ENDED, analyze->ended, analyze->ended_bytes);
+	print_leaks(analyze, LOG_ANALYSIS_END_OF_LOG, totals->leaks - analyze->ended,
+		    totals->leaked_bytes - analyze->ended_bytes);
 	print_findings(analyze, LOG_ANALYSIS_DOUBLE_FREE, "Double frees");
 	print_findings(analyze, LOG_ANALYSIS_UNKNOWN_FREE, "Unknown frees");
 	print_findings(analyze, LOG_ANALYSIS_SIZE_CHANGE, "Size changes");
 	print_sites(analyze);
 	print_notes(analyze);
-	if (totals->events == 0) {
+	if (counts->events == 0) {
 		/* Why there are none is said once. */
 		if (!analyze->is_doubted)
 			puts("\nno events");
-	} else if (wrong == 0 && totals->blind == 0) {
+	} else if (wrong == 0 && counts->blind == 0) {
 		puts("\nnothing was left, freed twice or freed without being known");
-	} else if (wrong == 0 && totals->blind < totals->events) {
+	} else if (wrong == 0 && counts->blind < counts->events) {
 		puts("\nof what has frees in the log, nothing was left, freed twice or freed "
 		     "without being known");
 	}

@@ -23,30 +23,11 @@
 #include "legacy/analyze/analyze.h"
 #include "model/filter.h"
 #include "model/query.h"
+#include "model/types.h"
 
 #define ANALYZE_CHUNK (256u << 10)
 #define ANALYZE_TOP 10u
 #define ANALYZE_LEAK 86 /* as "ttmem run --fail-on-leak" */
-
-enum {
-	ANALYZE_TYPE_CB = 5,
-	ANALYZE_TYPE_KERNEL = 6,
-};
-
-static void analyze_cleanup(struct log_analysis **analysis)
-{
-	log_analysis_free(*analysis);
-}
-
-static void analyze_cleanup_log(struct log_reader **log)
-{
-	log_reader_free(*log);
-}
-
-const char *analyze_stack(const struct analyze *analyze, uint32_t site)
-{
-	return site == LOG_ANALYSIS_NONE ? NULL : analyze->result.sites[site].stack;
-}
 
 const char *analyze_path(const struct analyze_file *file)
 {
@@ -64,46 +45,44 @@ const char *analyze_no_frees(const struct analyze_file *file)
 
 static int analyze_read_all(struct log_reader *log, int fd, struct progress *progress)
 {
-	CLEANUP_FREE char *chunk = malloc(ANALYZE_CHUNK);
-	int r = chunk ? 0 : -ENOMEM;
+	CLEANUP_FREE char *chunk = must_alloc(1, ANALYZE_CHUNK);
 
-	while (r == 0) {
+	for (;;) {
 		ssize_t n = read(fd, chunk, ANALYZE_CHUNK);
 
-		if (n == 0)
-			return log_reader_finish(log);
-		if (n < 0) {
-			if (errno != EINTR)
-				return -errno;
-			continue;
+		if (n == 0) {
+			log_reader_finish(log);
+			return 0;
 		}
-		r = log_reader_feed(log, chunk, (size_t)n);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n < 0)
+			continue;
+		log_reader_feed(log, chunk, (size_t)n);
 		progress->done += (uint64_t)n;
 		progress_draw(progress);
 	}
-	return r;
 }
 
 static int analyze_read(struct log_analysis *analysis, struct analyze_file *file,
 			struct progress *progress)
 {
-	CLEANUP(analyze_cleanup_log) struct log_reader *log = NULL;
 	bool is_input = strcmp(file->path, "-") == 0;
 	CLEANUP_CLOSE int fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 					: open(file->path, O_RDONLY | O_CLOEXEC);
+	struct log_reader *log;
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = log_reader_new(&log, log_analysis_take, analysis);
-	if (r < 0)
-		return r;
+	log = log_reader_new(log_analysis_take, analysis);
 	r = analyze_read_all(log, fd, progress);
 	file->counts = *log_reader_counts(log);
+	log_reader_free(log);
 	return r;
 }
 
-static int analyze_read_files(struct analyze *analyze, struct log_analysis *analysis)
+static int analyze_read_files(struct analyze *analyze)
 {
 	struct progress progress = {0};
 	struct stat st;
@@ -120,8 +99,8 @@ static int analyze_read_files(struct analyze *analyze, struct log_analysis *anal
 	for (size_t i = 0; r == 0 && i < analyze->file_count; i++) {
 		char text[1024];
 
-		log_analysis_set_file(analysis, (uint32_t)i);
-		r = analyze_read(analysis, &analyze->files[i], &progress);
+		analyze->analysis->file = (uint32_t)i;
+		r = analyze_read(analyze->analysis, &analyze->files[i], &progress);
 		if (r < 0) {
 			text_escape(analyze->files[i].path, text, sizeof(text));
 			(void)output_fail("analyze", text, r); /* the caller ends with that code */
@@ -173,8 +152,10 @@ static int analyze_complain(const struct analyze *analyze, bool asks_for_leaks)
 	return code;
 }
 
-static void analyze_add_sum(struct analyze_totals *totals, const struct log_analysis_sum *sum)
+static void analyze_add_sum(struct analyze *analyze, const struct log_analysis_sum *sum)
 {
+	struct log_analysis_sum *totals = &analyze->totals;
+
 	totals->allocs += sum->allocs;
 	totals->frees += sum->frees;
 	totals->reuses += sum->reuses;
@@ -183,36 +164,33 @@ static void analyze_add_sum(struct analyze_totals *totals, const struct log_anal
 	totals->early_frees += sum->early_frees;
 	for (size_t i = 0; i < LOG_ANALYSIS_KINDS; i++)
 		totals->found[i] += sum->found[i];
-	if (sum->leaks == 0 && (sum->type == ANALYZE_TYPE_CB || sum->type == ANALYZE_TYPE_KERNEL)) {
-		totals->unnamed += sum->live;
-		totals->unnamed_bytes += sum->live_bytes;
+	if (sum->leaks == 0 && (sum->type == TYPES_CB || sum->type == TYPES_KERNEL)) {
+		analyze->unnamed += sum->live;
+		analyze->unnamed_bytes += sum->live_bytes;
 	}
 }
 
 static void analyze_add(struct analyze *analyze)
 {
-	struct analyze_totals *totals = &analyze->totals;
-	const struct log_analysis_result *result = &analyze->result;
+	const struct log_analysis *analysis = analyze->analysis;
 
 	for (size_t i = 0; i < analyze->file_count; i++) {
-		totals->events += analyze->files[i].counts.events;
-		totals->damaged += analyze->files[i].counts.damaged;
-		totals->blind += analyze->files[i].counts.blind;
-	}
-	totals->lacks_frees = totals->blind > 0;
-	for (size_t i = 0; i < LOG_ANALYSIS_DEVICES; i++) {
-		const struct log_analysis_device *device = result->devices[i];
+		const struct log_reader_counts *counts = &analyze->files[i].counts;
 
-		for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++)
-			analyze_add_sum(totals, &device->sums[t]);
+		analyze->counts.events += counts->events;
+		analyze->counts.damaged += counts->damaged;
+		analyze->counts.blind += counts->blind;
+		analyze->counts.lacks_frees |= counts->lacks_frees;
 	}
-	for (size_t i = 0; i < result->leak_count; i++) {
-		const struct log_analysis_leak *leak = &result->leaks[i];
-
-		if (leak->how != LOG_ANALYSIS_PROCESS_ENDED)
+	for (size_t i = 0; i < ARRAY_SIZE(analysis->devices); i++) {
+		for (uint32_t t = 0; analysis->devices[i] && t < LOG_ANALYSIS_TYPES; t++)
+			analyze_add_sum(analyze, &analysis->devices[i]->sums[t]);
+	}
+	for (size_t i = 0; i < analysis->leak_count; i++) {
+		if (analysis->leaks[i].how != LOG_ANALYSIS_PROCESS_ENDED)
 			continue;
-		totals->ended++;
-		totals->ended_bytes += leak->size;
+		analyze->ended++;
+		analyze->ended_bytes += analysis->leaks[i].size;
 	}
 }
 
@@ -226,12 +204,12 @@ static int analyze_compare_addresses(const void *left, const void *right)
 /* S1's list: each leaked address once, in ascending order. */
 static void analyze_addresses(const struct analyze *analyze)
 {
-	const struct log_analysis_result *result = &analyze->result;
-	CLEANUP_FREE uint64_t *list = must_alloc(result->leak_count + 1, sizeof(*list));
+	const struct log_analysis *analysis = analyze->analysis;
+	CLEANUP_FREE uint64_t *list = must_alloc(analysis->leak_count + 1, sizeof(*list));
 	size_t count = 0;
 
-	for (; count < result->leak_count; count++)
-		list[count] = result->leaks[count].address;
+	for (; count < analysis->leak_count; count++)
+		list[count] = analysis->leaks[count].address;
 	qsort(list, count, sizeof(*list), analyze_compare_addresses);
 	for (size_t i = 0; i < count; i++) {
 		if (i == 0 || list[i] != list[i - 1])
@@ -239,58 +217,44 @@ static void analyze_addresses(const struct analyze *analyze)
 	}
 }
 
-static int analyze_compare_sites(const void *left, const void *right)
-{
-	const struct log_analysis_site *a = *(const struct log_analysis_site *const *)left;
-	const struct log_analysis_site *b = *(const struct log_analysis_site *const *)right;
-	int r = bits_compare(b->leaked_bytes, a->leaked_bytes);
-
-	if (r == 0)
-		r = bits_compare(b->bytes, a->bytes);
-	return r ? r : bits_compare((uintptr_t)a, (uintptr_t)b);
-}
-
-static void analyze_sites(struct analyze *analyze)
-{
-	const struct log_analysis_result *result = &analyze->result;
-
-	analyze->sites = must_alloc(result->site_count + 1, sizeof(struct log_analysis_site *));
-	for (size_t i = 0; i < result->site_count; i++) {
-		if (!analyze->has_type || result->sites[i].type == analyze->type)
-			analyze->sites[analyze->site_count++] = &result->sites[i];
-	}
-	qsort(analyze->sites, analyze->site_count, sizeof(struct log_analysis_site *),
-	      analyze_compare_sites);
-}
-
 /* Drops what is of other types, apart from the rows of processes. */
 static void analyze_keep_type(struct analyze *analyze)
 {
-	struct log_analysis_result *result = &analyze->result;
-	size_t leaks = 0, findings = 0;
+	struct log_analysis *analysis = analyze->analysis;
+	uint32_t type = analyze->type;
+	size_t leaks = 0, findings = 0, sites = 0;
 
-	for (size_t i = 0; i < result->leak_count; i++) {
-		if (result->leaks[i].type == analyze->type)
-			result->leaks[leaks++] = result->leaks[i];
+	for (size_t i = 0; i < analysis->leak_count; i++) {
+		if (analysis->leaks[i].type == type)
+			analysis->leaks[leaks++] = analysis->leaks[i];
 	}
-	result->leak_count = leaks;
-	for (size_t i = 0; i < result->finding_count; i++) {
-		if (result->findings[i].type == analyze->type)
-			result->findings[findings++] = result->findings[i];
+	for (size_t i = 0; i < analysis->finding_count; i++) {
+		if (analysis->findings[i].type == type)
+			analysis->findings[findings++] = analysis->findings[i];
 	}
-	result->finding_count = findings;
-	for (size_t i = 0; i < LOG_ANALYSIS_DEVICES; i++) {
-		struct log_analysis_device *device = result->devices[i];
+	for (size_t i = 0; i < analysis->site_count; i++) {
+		struct log_analysis_site *site = analysis->sites[i];
 
-		for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
-			if (t != analyze->type)
-				device->sums[t] = (struct log_analysis_sum){.type = t};
+		if (site->sum.type == type) {
+			analysis->sites[i] = analysis->sites[sites];
+			analysis->sites[sites++] = site;
+		}
+	}
+	analysis->leak_count = leaks;
+	analysis->finding_count = findings;
+	analyze->site_count = sites;
+	for (size_t i = 0; i < ARRAY_SIZE(analysis->devices); i++) {
+		for (uint32_t t = 0; analysis->devices[i] && t < LOG_ANALYSIS_TYPES; t++) {
+			if (t != type)
+				analysis->devices[i]->sums[t] =
+					(struct log_analysis_sum){.type = t};
 		}
 	}
 }
 
 static void analyze_report(struct analyze *analyze, bool json, bool addresses)
 {
+	analyze->site_count = analyze->analysis->site_count;
 	if (analyze->has_type)
 		analyze_keep_type(analyze);
 	analyze_add(analyze);
@@ -298,8 +262,7 @@ static void analyze_report(struct analyze *analyze, bool json, bool addresses)
 		analyze_addresses(analyze);
 		return;
 	}
-	analyze_names(analyze);
-	analyze_sites(analyze);
+	analyze_names(analyze->analysis);
 	if (json)
 		analyze_json(analyze, clock_ns(CLOCK_REALTIME));
 	else
@@ -322,18 +285,16 @@ struct analyze_wish {
 
 static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 {
-	CLEANUP(analyze_cleanup) struct log_analysis *analysis = NULL;
 	const struct filter *filter = &wish->query.filter;
 	bool asks_for_leaks = wish->fail_on_leak || wish->addresses;
 
-	must_not_lack(log_analysis_new(&analysis));
-	if (filter->device_count > 0)
-		log_analysis_only_device(analysis, (uint32_t)filter->devices[0].value);
+	analyze->analysis->has_only_device = filter->device_count > 0;
+	analyze->analysis->only_device = (uint32_t)filter->devices[0].value;
 	analyze->has_type = filter->has_type;
 	analyze->type = filter->type;
-	if (analyze_read_files(analyze, analysis) < 0)
+	if (analyze_read_files(analyze) < 0)
 		return COMMAND_FAILED; /* already reported */
-	must_not_lack(log_analysis_finish(analysis, &analyze->result));
+	log_analysis_finish(analyze->analysis);
 	analyze->is_doubted = analyze_is_doubted(analyze, asks_for_leaks);
 	analyze_report(analyze, wish->json, wish->addresses);
 	return analyze_complain(analyze, asks_for_leaks);
@@ -383,9 +344,9 @@ static int analyze_run(int argc, char **argv)
 		analyze.top = wish.json ? UINT32_MAX : ANALYZE_TOP;
 	output_start();
 	analyze_files(&analyze, argv, count);
+	analyze.analysis = log_analysis_new(argv);
 	code = analyze_go(&analyze, &wish);
-	free(analyze.names);
-	free(analyze.sites);
+	log_analysis_free(analyze.analysis);
 	free(analyze.files);
 	r = output_finish();
 	/* A leak in one file is a leak, whatever is wrong with the others. */

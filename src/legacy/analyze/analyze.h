@@ -17,31 +17,21 @@ struct analyze_file {
 	struct log_reader_counts counts;
 };
 
-/* Sums over all rows that were asked for. */
-struct analyze_totals {
-	uint64_t events, damaged;
-	uint64_t blind; /* of the events: of formats that do not record frees */
-	bool lacks_frees;
-	uint64_t allocs, frees, reuses;
-	uint64_t leaks, leaked_bytes;
-	uint64_t ended, ended_bytes; /* of the leaks: left by processes that had ended */
-	uint64_t found[LOG_ANALYSIS_KINDS];
-	uint64_t early_frees;
-	uint64_t unnamed, unnamed_bytes; /* circular buffers and kernels left, without an address */
-};
-
 struct analyze {
 	bool has_type;
 	uint32_t type;
 	uint32_t top; /* rows of each list */
 	struct analyze_file *files;
 	size_t file_count;
-	bool is_doubted;                   /* some file cannot be judged; reported elsewhere */
-	struct log_analysis_result result; /* only of the type */
-	struct analyze_totals totals;
-	const struct log_analysis_site **sites; /* most leaked bytes first, then most bytes */
-	size_t site_count;
-	char *names; /* bytes of stacks with names decoded */
+	bool is_doubted;               /* some file cannot be judged; reported elsewhere */
+	struct log_analysis *analysis; /* only of the type */
+	size_t site_count;             /* the first of its call sites */
+
+	/* Sums over all rows that were asked for. */
+	struct log_analysis_sum totals;
+	struct log_reader_counts counts;
+	uint64_t ended, ended_bytes;     /* of the leaks: left by processes that had ended */
+	uint64_t unnamed, unnamed_bytes; /* circular buffers and kernels left, without an address */
 };
 
 /* Why leaks cannot be determined: some events are of a format without frees. NULL: they can. */
@@ -51,12 +41,9 @@ const char *analyze_no_frees(const struct analyze_file *file);
 const char *analyze_path(const struct analyze_file *file);
 
 /* Demangles C++ function names in the stacks of call sites, as far as that is possible. */
-void analyze_names(struct analyze *analyze);
+void analyze_names(struct log_analysis *analysis);
 
-/* The lines of a call site's stack; NULL: LOG_ANALYSIS_NONE. */
-const char *analyze_stack(const struct analyze *analyze, uint32_t site);
-
-/* Of such a text: its lines, and the frame that stands for them (model/sites/site.h). */
+/* Of the text of a stack: its lines, and the frame that stands for them (model/sites/site.h). */
 extern const struct field analyze_stack_fields[];
 
 extern const struct document analyze_document;

@@ -9,390 +9,353 @@
  * that will never be freed. These are ghosts here, and subtracted. The other logs record what the
  * application did: there the rules of a book apply (same size: one more reference; another size:
  * replaced).
+ *
+ * Lines as people quote them in reports lack what is taken from the buffers that are known: a free without an
+ * address is that of the newest live buffer of its size, one without a device is on the device that has the address.
  */
-
-#include <errno.h>
 
 #include "base/bits.h"
 #include "legacy/analyze/log-analysis-private.h"
 
+#define EVENTS_LOOKS 65536u /* buffers that a free without an address is compared with */
+
 /* An event with its rows. */
-struct log_analysis_step {
+struct step {
 	const struct log_reader_event *event;
+	struct log_analysis_process *process;
 	struct log_analysis_device *device;
-	struct log_analysis_key key;
 };
 
-static struct log_analysis_sum *log_analysis_sum_of(const struct log_analysis *analysis,
-						    const struct log_analysis_node *node)
+/* The node of an event, if it were of that type. */
+static struct log_analysis_node *find(const struct log_analysis *analysis, const struct step *step,
+				      uint32_t type)
 {
-	uint32_t format = analysis->processes[node->process].format;
-
-	return &analysis->devices[format][node->device]->sums[node->type];
+	return log_analysis_nodes_find(analysis, step->event, step->process, step->event->device,
+				       type);
 }
 
-static int log_analysis_note(struct log_analysis *analysis, const struct log_analysis_step *step,
-			     enum log_analysis_kind kind, enum log_analysis_cause cause,
-			     const struct log_analysis_node *node)
+static void note(struct log_analysis *analysis, const struct step *step,
+		 enum log_analysis_kind kind, enum log_analysis_cause cause,
+		 const struct log_analysis_node *node)
 {
 	const struct log_reader_event *event = step->event;
+	const char *path = analysis->paths[analysis->file];
 
-	return log_analysis_rows_find(
-		analysis, &(struct log_analysis_finding){
-				  .address = event->address,
-				  .size = node ? node->size : 0,
-				  .other_size = event->has_size && node && node->size != event->size
-							? event->size
-							: 0,
-				  .line = event->line,
-				  .file = analysis->file,
-				  .process = step->key.process,
-				  .device = event->device,
-				  .type = node ? node->type : event->type,
-				  .format = event->format,
-				  .kind = kind,
-				  .cause = cause,
-			  });
+	log_analysis_rows_find(
+		analysis, step->process,
+		&(struct log_analysis_finding){
+			.process = step->process,
+			.path = path,
+			.address = event->address,
+			.size = node ? node->size : 0,
+			.other_size = event->has_size && node && node->size != event->size
+					      ? event->size
+					      : 0,
+			.line = event->line,
+			.file = analysis->file,
+			.device = event->device,
+			.type = node ? node->type : event->type,
+			.format = event->format,
+			.kind = kind,
+			.cause = cause,
+		});
 }
 
-/* Bytes come or go with a node. */
-static void log_analysis_add(struct log_analysis *analysis, const struct log_analysis_node *node)
-{
-	struct log_analysis_sum *sum = log_analysis_sum_of(analysis, node);
-
-	sum->live++;
-	sum->live_bytes += node->size;
-	sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
-}
-
-static void log_analysis_subtract(struct log_analysis *analysis,
-				  const struct log_analysis_node *node)
-{
-	struct log_analysis_sum *sum = log_analysis_sum_of(analysis, node);
-
-	sum->live--;
-	sum->live_bytes -= node->size;
-}
-
-static int log_analysis_begin(struct log_analysis *analysis, const struct log_analysis_step *step)
+/* A new life, of a type that is not always the event's. NULL: too many are live. */
+static struct log_analysis_node *begin(struct log_analysis *analysis, const struct step *step,
+				       uint32_t type)
 {
 	const struct log_reader_event *event = step->event;
-	struct log_analysis_node *node = NULL;
-	uint32_t site;
-	int r = log_analysis_rows_site(analysis, event, &site);
+	struct log_analysis_site *site = log_analysis_rows_site(analysis, event);
+	struct log_analysis_node *node =
+		log_analysis_nodes_begin(analysis, event, step->process, type);
+	struct log_analysis_sum *sum;
 
-	if (r == 0)
-		r = log_analysis_nodes_begin(analysis, &step->key, &node);
-	if (r == -ENOSPC) {
-		analysis->is_inexact = true;
-		return 0;
-	}
-	if (r < 0 || !node)
-		return r;
+	if (!node)
+		return NULL;
 	node->size = event->size;
 	node->line = event->line;
 	node->file = analysis->file;
 	node->site = site;
 	node->refs = event->refs > 0 ? event->refs : 1;
-	if (node->lives > 1)
-		log_analysis_sum_of(analysis, node)->reuses++;
-	if (site != LOG_ANALYSIS_NONE) {
-		analysis->sites[site].allocs++;
-		analysis->sites[site].bytes += event->size;
-	}
-	log_analysis_add(analysis, node);
-	return 0;
+	site->sum.allocs++;
+	site->sum.bytes += event->size;
+	sum = log_analysis_rows_sum(analysis, node);
+	sum->reuses += node->lives > 1;
+	sum->live++;
+	sum->live_bytes += node->size;
+	sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
+	return node;
 }
 
-static void log_analysis_end(struct log_analysis *analysis, struct log_analysis_node *node,
-			     enum log_analysis_state state)
+static void end(struct log_analysis *analysis, struct log_analysis_node *node,
+		enum log_analysis_state state)
 {
-	log_analysis_subtract(analysis, node);
-	node->is_resized = false;
-	if (state == LOG_ANALYSIS_FREED && node->site != LOG_ANALYSIS_NONE)
-		analysis->sites[node->site].frees++;
+	struct log_analysis_sum *sum = log_analysis_rows_sum(analysis, node);
+
+	sum->live--;
+	sum->live_bytes -= node->size;
 	log_analysis_nodes_end(analysis, node, state);
 }
 
-/* Gone without a free: its address was allocated again. */
-static void log_analysis_replace(struct log_analysis *analysis, struct log_analysis_node *node)
+static void end_freed(struct log_analysis *analysis, struct log_analysis_node *node)
 {
-	log_analysis_subtract(analysis, node);
-	if (node->site != LOG_ANALYSIS_NONE)
-		analysis->sites[node->site].replaced++;
-	log_analysis_nodes_end(analysis, node, LOG_ANALYSIS_FREED);
+	node->site->sum.frees++;
+	node->is_resized = false;
+	end(analysis, node, LOG_ANALYSIS_FREED);
 }
 
-static bool log_analysis_is_live(const struct log_analysis_node *node)
+/* Gone without a free: its address was allocated again. */
+static void replace(struct log_analysis *analysis, struct log_analysis_node *node)
 {
-	return node && node->state == LOG_ANALYSIS_LIVE;
+	node->site->sum.replaced++;
+	end(analysis, node, LOG_ANALYSIS_FREED);
 }
 
 /* A live node of the same place with another process. */
-static struct log_analysis_node *log_analysis_other_process(struct log_analysis *analysis,
-							    const struct log_analysis_key *key)
+static struct log_analysis_node *of_other_process(struct log_analysis *analysis,
+						  const struct step *step, uint32_t type)
 {
-	uint32_t format = analysis->processes[key->process].format;
-	struct log_analysis_key other = *key;
-
 	/* The newest ones: the right one was probably active recently. */
 	for (size_t n = 0, i = analysis->process_count; i-- > 0 && n < LOG_ANALYSIS_ELSEWHERE;
 	     n++) {
+		struct step other = {step->event, analysis->processes[i], step->device};
 		struct log_analysis_node *node;
 
-		other.process = (uint32_t)i;
-		if (i == key->process || analysis->processes[i].format != format)
+		if (other.process == step->process || other.process->format != step->event->format)
 			continue;
-		node = log_analysis_nodes_find(analysis, &other);
+		node = find(analysis, &other, type);
 		if (log_analysis_is_live(node))
 			return node;
 	}
 	return NULL;
 }
 
-static bool log_analysis_on_other_device(const struct log_analysis *analysis,
-					 const struct log_analysis_key *key)
+/* The first device but its own that has the address. Return: whether there is one. */
+static bool on_other_device(const struct log_analysis *analysis, const struct step *step,
+			    uint32_t type)
 {
-	struct log_analysis_key other = *key;
-
 	for (size_t i = 0; i < analysis->seen_device_count; i++) {
-		other.device = analysis->seen_devices[i];
-		if (other.device != key->device &&
-		    log_analysis_is_live(log_analysis_nodes_find(analysis, &other)))
+		uint32_t device = analysis->seen_devices[i];
+
+		if (device != step->event->device &&
+		    log_analysis_is_live(log_analysis_nodes_find(analysis, step->event,
+								 step->process, device, type)))
 			return true;
 	}
 	return false;
 }
 
 /* Live, and allocated again with another size. */
-static int log_analysis_resize(struct log_analysis *analysis, const struct log_analysis_step *step,
-			       struct log_analysis_node *node)
+static void resize(struct log_analysis *analysis, const struct step *step,
+		   struct log_analysis_node *node)
 {
 	const struct log_reader_event *event = step->event;
-	int r = log_analysis_note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE,
-				  node);
-	struct log_analysis_key key = step->key;
+	struct step again = {event, node->process, step->device};
 	/* What the server still counts of the old one. */
 	uint32_t ghosts = event->refs > 0 ? event->refs - 1 : node->ghosts + node->refs;
 
-	if (r < 0)
-		return r;
-	log_analysis_replace(analysis, node);
-	key.process = node->process;
-	key.type = node->type; /* the old server kept it, and a line about the size has none */
-	r = log_analysis_begin(analysis, &(struct log_analysis_step){event, step->device, key});
-	node = log_analysis_nodes_find(analysis, &key);
-	if (r == 0 && log_analysis_is_live(node)) {
-		node->refs = 1;
-		node->ghosts = event->format == LOG_READER_SERVER ? ghosts : 0;
-	}
-	return r;
+	note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE, node);
+	replace(analysis, node);
+	/* The old server kept the type, and a line about the size has none. */
+	node = begin(analysis, &again, node->type);
+	if (!node)
+		return;
+	node->refs = 1;
+	node->ghosts = event->format == LOG_READER_SERVER ? ghosts : 0;
 }
 
 /* The server counts a reference to something. */
-static int log_analysis_server_ref(struct log_analysis *analysis,
-				   const struct log_analysis_step *step)
+static void server_ref(struct log_analysis *analysis, const struct step *step)
 {
 	const struct log_reader_event *event = step->event;
-	struct log_analysis_key key = step->key;
-	struct log_analysis_node *node;
+	struct log_analysis_node *node = find(analysis, step, LOG_READER_NO_TYPE);
 
-	key.type = LOG_READER_NO_TYPE;
-	node = log_analysis_nodes_find(analysis, &key);
 	if (!log_analysis_is_live(node)) {
-		node = log_analysis_other_process(analysis, &key);
+		node = of_other_process(analysis, step, LOG_READER_NO_TYPE);
 		analysis->merged += node != NULL;
 	}
-	/* Its first references are older than the log. */
-	if (!node)
-		return log_analysis_begin(analysis, step);
-	/* Another size, unless an earlier line has reported it already. */
-	if (node->size != event->size)
-		return log_analysis_resize(analysis, step, node);
-	node->refs = event->refs > node->ghosts ? event->refs - node->ghosts : 1;
-	node->is_resized = false;
-	return 0;
+	if (!node) { /* its first references are older than the log */
+		(void)begin(analysis, step, event->type);
+	} else if (node->size != event->size) { /* unless an earlier line has reported it already */
+		resize(analysis, step, node);
+	} else {
+		node->refs = event->refs > node->ghosts ? event->refs - node->ghosts : 1;
+		node->is_resized = false;
+	}
 }
 
 /* The second half of a size change: of a free that said so, or of a line about the size. */
-static int log_analysis_resized_alloc(struct log_analysis *analysis,
-				      const struct log_analysis_step *step,
-				      struct log_analysis_node *node)
+static void resized_alloc(struct log_analysis *analysis, const struct step *step,
+			  struct log_analysis_node *node)
 {
-	int r;
-
 	node->is_resized = false;
-	if (log_analysis_is_live(node) && node->size != step->event->size)
-		return log_analysis_resize(analysis, step, node);
-	if (log_analysis_is_live(node)) {
+	if (!log_analysis_is_live(node)) {
+		note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE, node);
+		(void)begin(analysis, step, step->event->type);
+	} else if (node->size != step->event->size) {
+		resize(analysis, step, node);
+	} else {
 		node->ghosts = 0; /* this server counts no reference to what is gone */
-		return 0;
 	}
-	r = log_analysis_note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE,
-			      node);
-	return r < 0 ? r : log_analysis_begin(analysis, step);
 }
 
-static int log_analysis_alloc(struct log_analysis *analysis, const struct log_analysis_step *step)
+static void alloc(struct log_analysis *analysis, const struct step *step)
 {
 	const struct log_reader_event *event = step->event;
 	struct log_analysis_sum *sum = &step->device->sums[event->type];
+	bool is_server = event->format == LOG_READER_SERVER;
 	struct log_analysis_node *node;
 
 	if (event->is_hooked || (event->address == 0 && event->size == 0)) {
 		sum->hooked++;
-		return 0;
+		return;
 	}
 	sum->allocs++;
 	sum->bytes += event->size;
-	analysis->processes[step->key.process].allocs++;
+	step->process->sum.allocs++;
 	/* Without frees no lifetimes are known. */
 	if (!log_reader_format_has_frees(event->format))
-		return 0;
-	if (event->format == LOG_READER_SERVER && event->refs > 1)
-		return log_analysis_server_ref(analysis, step);
-	node = log_analysis_nodes_find(analysis, &step->key);
-	if (node && node->is_resized)
-		return log_analysis_resized_alloc(analysis, step, node);
-	if (!log_analysis_is_live(node))
-		return log_analysis_begin(analysis, step);
-	if (event->format == LOG_READER_SERVER) {
+		return;
+	node = find(analysis, step, event->type);
+	if (is_server && event->refs > 1) {
+		server_ref(analysis, step);
+	} else if (node && node->is_resized) {
+		resized_alloc(analysis, step, node);
+	} else if (!log_analysis_is_live(node) || is_server) {
 		/* The server had forgotten the old one, so the application must have freed it. */
-		log_analysis_replace(analysis, node);
-		return log_analysis_begin(analysis, step);
+		if (log_analysis_is_live(node))
+			replace(analysis, node);
+		(void)begin(analysis, step, event->type);
+	} else if (node->size != event->size) {
+		resize(analysis, step, node);
+	} else {
+		node->refs += node->refs < UINT32_MAX;
 	}
-	if (node->size != event->size)
-		return log_analysis_resize(analysis, step, node);
-	node->refs += node->refs < UINT32_MAX;
-	return 0;
+}
+
+/* Whether nothing is behind the address 0: a free of what was hooked. */
+static bool is_hooked_free(struct log_analysis_device *device)
+{
+	uint64_t hooked = 0;
+
+	for (size_t i = 0; i < LOG_ANALYSIS_TYPES; i++)
+		hooked += device->sums[i].hooked;
+	if (device->hooked_frees >= hooked)
+		return false;
+	device->hooked_frees++;
+	return true;
 }
 
 /* A free that matches nothing live: finds out why. */
-static int log_analysis_lost(struct log_analysis *analysis, const struct log_analysis_step *step,
-			     struct log_analysis_node *node)
+static void lost(struct log_analysis *analysis, const struct step *step,
+		 struct log_analysis_node *node)
 {
 	const struct log_reader_event *event = step->event;
 	enum log_analysis_cause cause =
 		analysis->forgotten ? LOG_ANALYSIS_LONG_AGO : LOG_ANALYSIS_BEFORE_LOG;
-	struct log_analysis_key any = step->key;
+	bool is_freed = node && node->state == LOG_ANALYSIS_FREED;
 
-	if (node && node->state == LOG_ANALYSIS_FREED)
-		return log_analysis_note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
-					 node->lives > 1 ? LOG_ANALYSIS_ADDRESS_REUSE
-							 : LOG_ANALYSIS_FREED_BEFORE,
-					 node);
-	if (event->kind == LOG_READER_ALREADY_FREED)
-		return log_analysis_note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
-					 LOG_ANALYSIS_FREED_BEFORE, NULL);
-	if (event->address == 0) {
-		uint64_t hooked = 0;
-
-		for (size_t i = 0; i < LOG_ANALYSIS_TYPES; i++)
-			hooked += step->device->sums[i].hooked;
-		if (step->device->hooked_frees < hooked) {
-			step->device->hooked_frees++;
-			return 0;
-		}
+	if (is_freed || event->kind == LOG_READER_ALREADY_FREED) {
+		note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
+		     is_freed && node->lives > 1 ? LOG_ANALYSIS_ADDRESS_REUSE
+						 : LOG_ANALYSIS_FREED_BEFORE,
+		     is_freed ? node : NULL);
+		return;
 	}
-	any.type = LOG_READER_NO_TYPE;
+	if (event->address == 0 && is_hooked_free(step->device))
+		return;
 	if (node)
 		cause = LOG_ANALYSIS_OWNER_ENDED;
-	else if (log_analysis_is_live(log_analysis_nodes_find(analysis, &any)))
+	else if (log_analysis_is_live(find(analysis, step, LOG_READER_NO_TYPE)))
 		cause = LOG_ANALYSIS_OTHER_TYPE;
-	else if (log_analysis_other_process(analysis, &step->key))
+	else if (of_other_process(analysis, step, event->type))
 		cause = LOG_ANALYSIS_OTHER_PROCESS;
-	else if (log_analysis_on_other_device(analysis, &step->key))
+	else if (on_other_device(analysis, step, event->type))
 		cause = LOG_ANALYSIS_OTHER_DEVICE;
-	return log_analysis_note(analysis, step, LOG_ANALYSIS_UNKNOWN_FREE, cause, node);
+	note(analysis, step, LOG_ANALYSIS_UNKNOWN_FREE, cause, node);
 }
 
 /* The server freed something that it knew. */
-static void log_analysis_server_free(struct log_analysis *analysis,
-				     const struct log_analysis_step *step,
-				     struct log_analysis_node *node)
+static void server_free(struct log_analysis *analysis, const struct step *step,
+			struct log_analysis_node *node)
 {
 	uint32_t refs = step->event->refs;
 
-	refs = refs > node->ghosts ? refs - node->ghosts : 0;
-	if (refs == 0)
-		log_analysis_end(analysis, node, LOG_ANALYSIS_FREED);
+	if (step->event->kind != LOG_READER_FREE)
+		note(analysis, step, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_RESTART, node);
+	if (refs > node->ghosts)
+		node->refs = refs - node->ghosts;
 	else
-		node->refs = refs;
+		end_freed(analysis, node);
 }
 
-static int log_analysis_client_free(struct log_analysis *analysis,
-				    const struct log_analysis_step *step,
-				    struct log_analysis_node *node)
+static void client_free(struct log_analysis *analysis, const struct step *step,
+			struct log_analysis_node *node)
 {
-	int r = 0;
-
 	if (step->event->has_size && step->event->size != node->size)
-		r = log_analysis_note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE,
-				      LOG_ANALYSIS_AT_FREE, node);
+		note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_AT_FREE, node);
 	if (--node->refs == 0)
-		log_analysis_end(analysis, node, LOG_ANALYSIS_FREED);
-	return r;
+		end_freed(analysis, node);
 }
 
-static int log_analysis_freed(struct log_analysis *analysis, const struct log_analysis_step *step)
+/* The server freed what the log does not have. */
+static void early_free(struct log_analysis *analysis, const struct step *step,
+		       struct log_analysis_node *node)
 {
-	const struct log_reader_event *event = step->event;
-	struct log_analysis_node *node = log_analysis_nodes_find(analysis, &step->key);
-	bool is_known = event->kind == LOG_READER_FREE;
-	int r;
-
-	/* The pid in such a log is only that of the last process that started to write. */
-	if (!log_analysis_is_live(node) && event->format == LOG_READER_STACK_TRACE) {
-		struct log_analysis_node *other = log_analysis_other_process(analysis, &step->key);
-
-		node = other ? other : node;
-	}
-	if (log_analysis_is_live(node) && event->is_resize) {
-		log_analysis_replace(analysis, node);
-		node->is_resized = true;
-		return 0;
-	}
-	if (log_analysis_is_live(node)) {
-		log_analysis_sum_of(analysis, node)->frees++;
-		analysis->processes[node->process].frees++;
-		if (event->format != LOG_READER_SERVER)
-			return log_analysis_client_free(analysis, step, node);
-		r = is_known ? 0
-			     : log_analysis_note(analysis, step, LOG_ANALYSIS_UNKNOWN_FREE,
-						 LOG_ANALYSIS_RESTART, node);
-		log_analysis_server_free(analysis, step, node);
-		return r;
-	}
-	if (event->format != LOG_READER_SERVER || !is_known)
-		return log_analysis_lost(analysis, step, node);
-	step->device->sums[node ? node->type : event->type].frees++;
-	analysis->processes[step->key.process].frees++;
+	step->device->sums[node ? node->type : step->event->type].frees++;
+	step->process->sum.frees++;
 	/* The late free of a replaced buffer, which the server took for a free of the new one. */
 	if (node && node->ghosts > 0) {
 		node->ghosts--;
-		return log_analysis_note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
-					 LOG_ANALYSIS_ADDRESS_REUSE, node);
+		note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_ADDRESS_REUSE, node);
+	} else {
+		step->device->sums[step->event->type].early_frees++;
 	}
-	step->device->sums[event->type].early_frees++;
-	return 0;
 }
 
-static int log_analysis_resized(struct log_analysis *analysis, const struct log_analysis_step *step)
+static void freed(struct log_analysis *analysis, const struct step *step)
 {
-	struct log_analysis_node *node = log_analysis_nodes_find(analysis, &step->key);
-	int r;
+	const struct log_reader_event *event = step->event;
+	struct log_analysis_node *node = find(analysis, step, event->type), *other;
+
+	/* The pid in such a log is only that of the last process that started to write. */
+	if (!log_analysis_is_live(node) && event->format == LOG_READER_STACK_TRACE) {
+		other = of_other_process(analysis, step, event->type);
+		node = other ? other : node;
+	}
+	if (!log_analysis_is_live(node)) {
+		if (event->format == LOG_READER_SERVER && event->kind == LOG_READER_FREE)
+			early_free(analysis, step, node);
+		else
+			lost(analysis, step, node);
+	} else if (event->is_resize) {
+		replace(analysis, node);
+		node->is_resized = true;
+	} else {
+		log_analysis_rows_sum(analysis, node)->frees++;
+		node->process->sum.frees++;
+		if (event->format == LOG_READER_SERVER)
+			server_free(analysis, step, node);
+		else
+			client_free(analysis, step, node);
+	}
+}
+
+static void resized(struct log_analysis *analysis, const struct step *step)
+{
+	struct log_analysis_node *node = find(analysis, step, step->event->type);
 
 	if (!log_analysis_is_live(node) || node->size == step->event->size)
-		return 0;
-	r = log_analysis_resize(analysis, step, node);
-	node = log_analysis_nodes_find(analysis, &step->key);
+		return;
+	resize(analysis, step, node);
+	node = find(analysis, step, step->event->type);
 	if (log_analysis_is_live(node))
 		node->is_resized = true;
-	return r;
 }
 
 /* Circular buffers and kernels: only sums are known. */
-static int log_analysis_counted(const struct log_analysis_step *step)
+static void counted(const struct step *step)
 {
 	const struct log_reader_event *event = step->event;
 	struct log_analysis_sum *sum = &step->device->sums[event->type];
@@ -412,33 +375,15 @@ static int log_analysis_counted(const struct log_analysis_step *step)
 				 event->total > sum->live_bytes + event->total_rounded))
 		sum->live_bytes = event->total;
 	sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
-	return 0;
-}
-
-static int log_analysis_dead(struct log_analysis *analysis, uint32_t row)
-{
-	analysis->processes[row].has_ended = true;
-	analysis->processes[row].ended_live = 0;
-	while (analysis->processes[row].live != LOG_ANALYSIS_NONE) {
-		struct log_analysis_node *node = &analysis->nodes[analysis->processes[row].live];
-		int r = log_analysis_rows_leak(analysis, node, LOG_ANALYSIS_PROCESS_ENDED);
-
-		if (r < 0)
-			return r;
-		analysis->processes[row].ended_live++;
-		log_analysis_end(analysis, node, LOG_ANALYSIS_ENDED);
-	}
-	return 0;
 }
 
 /* Circular buffers or kernels of an ended process. The line names no device, so only if there is no choice. */
-static void log_analysis_removed_counted(struct log_analysis *analysis,
-					 const struct log_reader_event *event)
+static void removed_counted(struct log_analysis *analysis, const struct log_reader_event *event)
 {
 	struct log_analysis_sum *only = NULL;
 
 	for (uint32_t i = 0; i < BOOK_DEVICES; i++) {
-		struct log_analysis_device *device = analysis->devices[event->format][i];
+		struct log_analysis_device *device = analysis->devices[i];
 
 		if (!device || device->sums[event->type].live == 0)
 			continue;
@@ -452,83 +397,99 @@ static void log_analysis_removed_counted(struct log_analysis *analysis,
 	only->live_bytes -= only->live ? bits_min(only->live_bytes, event->size) : only->live_bytes;
 }
 
-/* Events that have no device. */
-static int log_analysis_general(struct log_analysis *analysis, const struct log_reader_event *event)
+/* What is live of a process is left. */
+static void leave(struct log_analysis *analysis, struct log_analysis_process *process)
 {
-	struct log_analysis_process *process;
-	uint32_t row;
-	int r;
+	struct log_analysis_node *node;
 
-	if (event->kind == LOG_READER_REJECTED || event->kind == LOG_READER_STARTED) {
-		*(event->kind == LOG_READER_REJECTED ? &analysis->rejected : &analysis->restarts) +=
-			1;
-		return 0;
+	process->has_ended = true;
+	while ((node = TAILQ_FIRST(&process->live))) {
+		log_analysis_rows_leak(analysis, node, LOG_ANALYSIS_PROCESS_ENDED);
+		node->is_resized = false;
+		end(analysis, node, LOG_ANALYSIS_ENDED);
+		process->ended++;
 	}
-	r = log_analysis_rows_process(analysis, event, &row);
-	if (r < 0 || event->kind == LOG_READER_DEAD)
-		return r < 0 ? r : log_analysis_dead(analysis, row);
-	if (event->type != LOG_READER_NO_TYPE)
-		log_analysis_removed_counted(analysis, event);
-	process = &analysis->processes[row];
-	/* If only one device was chosen, those of the others are not missing. */
-	if (event->type == LOG_READER_NO_TYPE && analysis->only_device == LOG_ANALYSIS_NONE) {
-		analysis->unseen += event->count - bits_min(event->count, process->ended_live);
-		process->ended_live = 0;
+}
+
+/* Events that have a process, but no device. */
+static void process_event(struct log_analysis *analysis, const struct log_reader_event *event)
+{
+	struct log_analysis_process *process = log_analysis_rows_process(analysis, event);
+
+	if (event->kind == LOG_READER_DEAD) {
+		process->ended = 0;
+		leave(analysis, process);
+	} else if (event->type != LOG_READER_NO_TYPE) {
+		removed_counted(analysis, event);
+	} else if (!analysis->has_only_device) {
+		/* If only one device was chosen, those of the others are not missing. */
+		analysis->unseen += event->count - bits_min(event->count, process->ended);
+		process->ended = 0;
 	}
-	return 0;
 }
 
-/* Events that have a device and a process. */
-static int log_analysis_device_event(struct log_analysis *analysis,
-				     const struct log_analysis_step *step)
+/* What a shortened line lacks, from what is known. */
+static void complete(struct log_analysis *analysis, struct log_reader_event *event)
 {
-	enum log_reader_kind kind = step->event->kind;
+	struct step step = {event, log_analysis_rows_process(analysis, event), NULL};
+	struct log_analysis_node *node;
+	uint32_t looks = 0;
 
-	if (kind == LOG_READER_ALLOC)
-		return log_analysis_alloc(analysis, step);
-	if (kind == LOG_READER_RESIZED)
-		return log_analysis_resized(analysis, step);
-	return log_analysis_freed(analysis, step);
+	for (size_t i = 0; event->lacks_device && i < analysis->seen_device_count; i++) {
+		event->device = analysis->seen_devices[i];
+		if (find(analysis, &step, LOG_READER_NO_TYPE))
+			return;
+	}
+	event->device = 0;
+	TAILQ_FOREACH(node, &step.process->live, list)
+	{
+		if (event->lacks_device || looks++ == EVENTS_LOOKS)
+			return;
+		if (node->size == event->size) {
+			event->address = node->address;
+			event->device = node->device;
+			event->type = node->type;
+			return;
+		}
+	}
 }
 
-static int log_analysis_take_whole(struct log_analysis *analysis,
-				   const struct log_reader_event *event)
-{
-	struct log_analysis_step step = {
-		.event = event,
-		.key =
-			{
-				.address = event->address,
-				.device = event->device,
-				.type = event->type,
-				.has_size = event->has_size,
-				.size = event->size,
-			},
-	};
-	int r;
-
-	if (event->kind == LOG_READER_DEAD || event->kind == LOG_READER_REMOVED ||
-	    event->kind == LOG_READER_REJECTED || event->kind == LOG_READER_STARTED)
-		return log_analysis_general(analysis, event);
-	if (event->kind == LOG_READER_DESTRUCTOR ||
-	    (analysis->only_device != LOG_ANALYSIS_NONE && event->device != analysis->only_device))
-		return 0;
-	r = log_analysis_rows_device(analysis, event, &step.device);
-	if (r == 0 &&
-	    (event->kind == LOG_READER_COUNTED_ALLOC || event->kind == LOG_READER_COUNTED_FREE))
-		return log_analysis_counted(&step);
-	if (r == 0)
-		r = log_analysis_rows_process(analysis, event, &step.key.process);
-	return r < 0 ? r : log_analysis_device_event(analysis, &step);
-}
-
-int log_analysis_take(void *context, const struct log_reader_event *event)
+void log_analysis_take(void *context, const struct log_reader_event *event)
 {
 	struct log_analysis *analysis = context;
 	struct log_reader_event whole = *event;
-	int r = event->lacks_device || event->lacks_address
-			? log_analysis_brief_complete(analysis, &whole)
-			: 0;
+	struct step step = {.event = &whole};
 
-	return r < 0 ? r : log_analysis_take_whole(analysis, &whole);
+	if (event->lacks_device || event->lacks_address)
+		complete(analysis, &whole);
+	analysis->rejected += whole.kind == LOG_READER_REJECTED;
+	analysis->restarts += whole.kind == LOG_READER_STARTED;
+	if (whole.kind >= LOG_READER_DEAD && whole.kind <= LOG_READER_REMOVED)
+		process_event(analysis, &whole);
+	if (whole.kind <= LOG_READER_REMOVED ||
+	    (analysis->has_only_device && whole.device != analysis->only_device))
+		return;
+	step.device = log_analysis_rows_device(analysis, whole.format, whole.device);
+	if (whole.kind == LOG_READER_COUNTED_ALLOC || whole.kind == LOG_READER_COUNTED_FREE) {
+		counted(&step);
+		return;
+	}
+	step.process = log_analysis_rows_process(analysis, &whole);
+	if (whole.kind == LOG_READER_ALLOC)
+		alloc(analysis, &step);
+	else if (whole.kind == LOG_READER_RESIZED)
+		resized(analysis, &step);
+	else
+		freed(analysis, &step);
+}
+
+void log_analysis_finish(struct log_analysis *analysis)
+{
+	struct log_analysis_node *node;
+
+	for (size_t i = 0; i < analysis->process_count; i++) {
+		TAILQ_FOREACH(node, &analysis->processes[i]->live, list)
+		log_analysis_rows_leak(analysis, node, LOG_ANALYSIS_END_OF_LOG);
+	}
+	log_analysis_rows_sort(analysis);
 }

@@ -2,224 +2,198 @@
 
 /* The rows of an analysis: processes, call sites, devices, findings, leaks. */
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bits.h"
-#include "base/hash.h"
+#include "cli/common/must.h"
 #include "legacy/analyze/log-analysis-private.h"
 
-int log_analysis_rows_process(struct log_analysis *analysis, const struct log_reader_event *event,
-			      uint32_t *ret_row)
+struct log_analysis_process *log_analysis_rows_process(struct log_analysis *analysis,
+						       const struct log_reader_event *event)
 {
-	struct map *numbers = &analysis->process_numbers;
 	uint64_t pid = (uint64_t)event->pid << 1 | event->has_pid;
-	uint32_t number = map_find(numbers, event->format, pid);
-	struct log_analysis_process *rows;
+	uint32_t number = map_find(&analysis->process_numbers, event->format, pid);
+	struct log_analysis_process *process;
 
-	if (number) {
-		*ret_row = number - 1;
-		return 0;
-	}
+	if (number)
+		return analysis->processes[number - 1];
 	if (analysis->process_count >= LOG_ANALYSIS_PROCESSES_MAX) {
-		*ret_row = 0; /* with the first, and not told apart any more */
 		analysis->is_inexact = true;
-		return 0;
+		return analysis->processes[0]; /* with the first, and not told apart any more */
 	}
-	rows = array_grow(analysis->processes, &analysis->process_capacity,
-			  analysis->process_count + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	analysis->processes = rows;
-	if (map_add(numbers, event->format, pid, &number) < 0)
-		return -ENOMEM;
-	rows[analysis->process_count] = (struct log_analysis_process){
-		.pid = event->pid,
-		.has_pid = event->has_pid,
-		.has_frees = log_reader_format_has_frees(event->format),
-		.format = event->format,
-		.live = LOG_ANALYSIS_NONE,
-	};
-	*ret_row = (uint32_t)analysis->process_count++;
-	return 0;
+	process = must_alloc(1, sizeof(*process));
+	process->number = must_number(&analysis->process_numbers, event->format, pid);
+	process->pid = event->pid;
+	process->has_pid = event->has_pid;
+	process->has_frees = log_reader_format_has_frees(event->format);
+	process->format = event->format;
+	TAILQ_INIT(&process->live);
+	must_grow(analysis->processes, &analysis->process_capacity, analysis->process_count + 1);
+	analysis->processes[analysis->process_count++] = process;
+	return process;
 }
 
-int log_analysis_rows_site(struct log_analysis *analysis, const struct log_reader_event *event,
-			   uint32_t *ret_row)
+struct log_analysis_site *log_analysis_rows_site(struct log_analysis *analysis,
+						 const struct log_reader_event *event)
 {
-	struct log_analysis_site site = {.type = event->type, .format = event->format};
-	struct log_analysis_site *rows;
+	struct log_analysis_site *site;
+	const char *stack;
 	uint32_t number;
-	size_t texts;
 
-	*ret_row = LOG_ANALYSIS_NONE;
 	if (!event->stack)
-		return 0;
+		return &analysis->no_site;
 	if (analysis->texts.count >= LOG_ANALYSIS_SITES_MAX ||
 	    analysis->text_bytes >= LOG_ANALYSIS_TEXT_MAX) {
 		analysis->is_inexact = true;
-		return 0;
+		return &analysis->no_site;
 	}
-	texts = analysis->texts.count;
-	site.stack = pool_long_text(&analysis->texts, event->stack, event->stack_length);
-	if (!site.stack)
-		return -ENOMEM;
-	if (analysis->texts.count > texts)
-		analysis->text_bytes += strlen(site.stack);
-	rows = array_grow(analysis->sites, &analysis->site_capacity, analysis->site_count + 1,
-			  sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	analysis->sites = rows;
-	if (map_add(&analysis->site_numbers, (uintptr_t)site.stack, site.type << 2 | site.format,
-		    &number) < 0)
-		return -ENOMEM;
-	if (number > analysis->site_count)
-		rows[analysis->site_count++] = site;
-	*ret_row = number - 1;
-	return 0;
+	stack = must_have(pool_long_text(&analysis->texts, event->stack, event->stack_length));
+	number = must_number(&analysis->site_numbers, (uintptr_t)stack,
+			     event->type << 2 | event->format);
+	if (number <= analysis->site_count)
+		return analysis->sites[number - 1];
+	analysis->text_bytes += strlen(stack);
+	site = must_alloc(1, sizeof(*site));
+	*site = (struct log_analysis_site){
+		.stack = stack,
+		.number = number,
+		.format = event->format,
+		.sum.type = event->type,
+	};
+	must_grow(analysis->sites, &analysis->site_capacity, number);
+	analysis->sites[analysis->site_count++] = site;
+	return site;
 }
 
-int log_analysis_rows_device(struct log_analysis *analysis, const struct log_reader_event *event,
-			     struct log_analysis_device **ret_device)
+struct log_analysis_device *log_analysis_rows_device(struct log_analysis *analysis, uint32_t format,
+						     uint32_t number)
 {
-	struct log_analysis_device **device = &analysis->devices[event->format][event->device];
+	struct log_analysis_device **devices = analysis->devices, *device;
 	bool is_new = true;
 
-	if (!*device) {
-		for (size_t i = 0; i < LOG_READER_FORMATS; i++)
-			is_new &= !analysis->devices[i][event->device];
-		*device = calloc(1, sizeof(**device));
-		if (!*device)
-			return -ENOMEM;
-		(*device)->format = event->format;
-		(*device)->number = event->device;
-		(*device)->has_frees = log_reader_format_has_frees(event->format);
-		for (uint32_t type = 0; type < LOG_ANALYSIS_TYPES; type++)
-			(*device)->sums[type].type = type;
-		if (is_new && analysis->seen_device_count < LOG_ANALYSIS_ELSEWHERE)
-			analysis->seen_devices[analysis->seen_device_count++] = event->device;
-	}
-	*ret_device = *device;
-	return 0;
+	if (devices[format * BOOK_DEVICES + number])
+		return devices[format * BOOK_DEVICES + number];
+	for (size_t i = 0; i < LOG_READER_FORMATS; i++)
+		is_new &= !devices[i * BOOK_DEVICES + number];
+	if (is_new && analysis->seen_device_count < LOG_ANALYSIS_ELSEWHERE)
+		analysis->seen_devices[analysis->seen_device_count++] = number;
+	device = must_alloc(1, sizeof(*device));
+	device->format = format;
+	device->number = number;
+	device->has_frees = log_reader_format_has_frees(format);
+	for (uint32_t type = 0; type < LOG_ANALYSIS_TYPES; type++)
+		device->sums[type].type = type;
+	devices[format * BOOK_DEVICES + number] = device;
+	return device;
 }
 
-static bool rows_same_finding(const struct log_analysis_finding *a,
-			      const struct log_analysis_finding *b)
+struct log_analysis_sum *log_analysis_rows_sum(struct log_analysis *analysis,
+					       const struct log_analysis_node *node)
 {
-	return a->address == b->address && a->process == b->process && a->device == b->device &&
-	       a->type == b->type && a->kind == b->kind && a->cause == b->cause &&
-	       a->size == b->size && a->other_size == b->other_size;
+	return &log_analysis_rows_device(analysis, node->process->format, node->device)
+			->sums[node->type];
 }
 
-int log_analysis_rows_find(struct log_analysis *analysis,
-			   const struct log_analysis_finding *finding)
+/* The number of a key, which is only added if there is room. */
+static uint32_t rows_number(struct map *map, uint64_t a, uint64_t b, bool has_room)
 {
-	uint64_t place = (uint64_t)finding->process << 32 | finding->device << 16 |
-			 finding->type << 8 | finding->kind << 4 | finding->cause;
-	uint64_t sizes = hash_fold(hash_fold(finding->size ^ HASH_K0, analysis->seed | 1) ^
-					   finding->other_size,
-				   analysis->seed ^ HASH_K1);
-	struct log_analysis_finding *rows;
+	return has_room ? must_number(map, a, b) : map_find(map, a, b);
+}
+
+void log_analysis_rows_find(struct log_analysis *analysis, struct log_analysis_process *process,
+			    const struct log_analysis_finding *finding)
+{
+	bool has_room = analysis->finding_count < LOG_ANALYSIS_FINDINGS_MAX;
+	uint32_t what = finding->type << 16 | finding->kind << 8 | finding->cause;
+	uint64_t place, sizes;
 	uint32_t number;
 
-	analysis->devices[finding->format][finding->device]
+	log_analysis_rows_device(analysis, finding->format, finding->device)
 		->sums[finding->type]
 		.found[finding->kind]++;
-	analysis->processes[finding->process].found[finding->kind]++;
-	for (sizes ^= finding->address;; sizes++) {
-		number = map_find(&analysis->finding_numbers, sizes, place);
-		if (!number || rows_same_finding(&analysis->findings[number - 1], finding))
-			break;
-	}
+	process->sum.found[finding->kind]++;
+	place = rows_number(&analysis->finding_places,
+			    (uint64_t)process->number << 32 | finding->device, what, has_room);
+	sizes = rows_number(&analysis->finding_sizes, finding->size, finding->other_size, has_room);
+	number = place && sizes ? rows_number(&analysis->finding_numbers, finding->address,
+					      place << 32 | sizes, has_room)
+				: 0;
 	if (!number) {
-		if (analysis->finding_count >= LOG_ANALYSIS_FINDINGS_MAX) {
-			analysis->dropped++;
-			return 0;
-		}
-		rows = array_grow(analysis->findings, &analysis->finding_capacity,
-				  analysis->finding_count + 1, sizeof(*rows));
-		if (!rows)
-			return -ENOMEM;
-		analysis->findings = rows;
-		if (map_add(&analysis->finding_numbers, sizes, place, &number) < 0)
-			return -ENOMEM;
-		rows[analysis->finding_count++] = *finding;
+		analysis->dropped++;
+		return;
 	}
-	rows = &analysis->findings[number - 1];
-	rows->count++;
-	rows->last_line = finding->line;
-	rows->last_file = finding->file;
-	return 0;
+	if (number > analysis->finding_count) {
+		must_grow(analysis->findings, &analysis->finding_capacity, number);
+		analysis->findings[analysis->finding_count++] = *finding;
+	}
+	analysis->findings[number - 1].count++;
+	analysis->findings[number - 1].last_line = finding->line;
+	analysis->findings[number - 1].last_path = finding->path;
 }
 
-int log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analysis_node *node,
-			   enum log_analysis_how how)
+void log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analysis_node *node,
+			    enum log_analysis_how how)
 {
-	struct log_analysis_process *process = &analysis->processes[node->process];
-	struct log_analysis_sum *sum =
-		&analysis->devices[process->format][node->device]->sums[node->type];
-	struct log_analysis_leak *rows;
+	struct log_analysis_sum *sums[] = {log_analysis_rows_sum(analysis, node),
+					   &node->process->sum, &node->site->sum};
 
-	sum->leaks++;
-	sum->leaked_bytes += node->size;
-	process->leaks++;
-	process->leaked_bytes += node->size;
-	if (node->site != LOG_ANALYSIS_NONE) {
-		analysis->sites[node->site].leaks++;
-		analysis->sites[node->site].leaked_bytes += node->size;
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+		sums[i]->leaks++;
+		sums[i]->leaked_bytes += node->size;
 	}
 	if (analysis->leak_count >= LOG_ANALYSIS_LEAKS_MAX) {
 		analysis->dropped++;
-		return 0;
+		return;
 	}
-	rows = array_grow(analysis->leaks, &analysis->leak_capacity, analysis->leak_count + 1,
-			  sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	analysis->leaks = rows;
-	rows[analysis->leak_count++] = (struct log_analysis_leak){
+	must_grow(analysis->leaks, &analysis->leak_capacity, analysis->leak_count + 1);
+	analysis->leaks[analysis->leak_count++] = (struct log_analysis_leak){
+		.process = node->process,
+		.site = node->site,
+		.path = analysis->paths[node->file],
 		.address = node->address,
 		.size = node->size,
 		.line = node->line,
-		.process = node->process,
-		.site = node->site,
+		.file = node->file,
 		.refs = node->refs,
 		.device = node->device,
-		.file = node->file,
 		.type = node->type,
-		.format = process->format,
+		.format = node->process->format,
 		.how = how,
 	};
-	return 0;
-}
-
-static int rows_compare(uint64_t a, uint64_t b)
-{
-	return bits_compare(a, b);
 }
 
 /* The largest first, then as they were made. */
 static int rows_compare_leaks(const void *left, const void *right)
 {
 	const struct log_analysis_leak *a = left, *b = right;
-	int r = rows_compare(b->size, a->size);
+	int r = bits_compare(b->size, a->size);
 
 	if (r == 0)
-		r = rows_compare(a->file, b->file);
-	return r ? r : rows_compare(a->line, b->line);
+		r = bits_compare(a->file, b->file);
+	return r ? r : bits_compare(a->line, b->line);
 }
 
 static int rows_compare_findings(const void *left, const void *right)
 {
 	const struct log_analysis_finding *a = left, *b = right;
-	int r = rows_compare(a->kind, b->kind);
+	int r = bits_compare(a->kind, b->kind);
 
 	if (r == 0)
-		r = rows_compare(a->file, b->file);
-	return r ? r : rows_compare(a->line, b->line);
+		r = bits_compare(a->file, b->file);
+	return r ? r : bits_compare(a->line, b->line);
+}
+
+/* The most leaked first, then the most allocated, then as they were made. */
+static int rows_compare_sites(const void *left, const void *right)
+{
+	const struct log_analysis_site *a = *(const struct log_analysis_site *const *)left;
+	const struct log_analysis_site *b = *(const struct log_analysis_site *const *)right;
+	int r = bits_compare(b->sum.leaked_bytes, a->sum.leaked_bytes);
+
+	if (r == 0)
+		r = bits_compare(b->sum.bytes, a->sum.bytes);
+	return r ? r : bits_compare(a->number, b->number);
 }
 
 void log_analysis_rows_sort(struct log_analysis *analysis)
@@ -230,20 +204,7 @@ void log_analysis_rows_sort(struct log_analysis *analysis)
 	if (analysis->finding_count > 0)
 		qsort(analysis->findings, analysis->finding_count, sizeof(*analysis->findings),
 		      rows_compare_findings);
-}
-
-void log_analysis_rows_deinit(struct log_analysis *analysis)
-{
-	map_deinit(&analysis->process_numbers);
-	map_deinit(&analysis->site_numbers);
-	map_deinit(&analysis->finding_numbers);
-	for (size_t i = 0; i < LOG_READER_FORMATS; i++) {
-		for (size_t j = 0; j < BOOK_DEVICES; j++)
-			free(analysis->devices[i][j]);
-	}
-	free(analysis->processes);
-	free(analysis->sites);
-	free(analysis->findings);
-	free(analysis->leaks);
-	pool_deinit(&analysis->texts);
+	if (analysis->site_count > 0)
+		qsort(analysis->sites, analysis->site_count, sizeof(struct log_analysis_site *),
+		      rows_compare_sites);
 }

@@ -13,19 +13,19 @@
 #include "legacy/analyze/log-analysis.h"
 
 static struct log_analysis *analysis;
-static struct log_analysis_result result;
+static char path[] = "log", *paths[] = {path};
 
 static void analyze(const char *text)
 {
 	struct log_reader *log;
 
-	assert(log_analysis_new(&analysis) == 0);
-	assert(log_reader_new(&log, log_analysis_take, analysis) == 0);
-	assert(log_reader_feed(log, text, strlen(text)) == 0);
-	assert(log_reader_finish(log) == 0);
+	analysis = log_analysis_new(paths);
+	log = log_reader_new(log_analysis_take, analysis);
+	log_reader_feed(log, text, strlen(text));
+	log_reader_finish(log);
 	assert(log_reader_counts(log)->damaged == 0);
 	log_reader_free(log);
-	assert(log_analysis_finish(analysis, &result) == 0);
+	log_analysis_finish(analysis);
 }
 
 static void done(void)
@@ -35,8 +35,8 @@ static void done(void)
 
 static bool found(size_t row, enum log_analysis_kind kind, enum log_analysis_cause cause)
 {
-	return row < result.finding_count && result.findings[row].kind == kind &&
-	       result.findings[row].cause == cause;
+	return row < analysis->finding_count && analysis->findings[row].kind == kind &&
+	       analysis->findings[row].cause == cause;
 }
 
 #define ALLOC(pid, size, device, id) \
@@ -54,8 +54,8 @@ static bool found(size_t row, enum log_analysis_kind kind, enum log_analysis_cau
 UNIT(balanced_log_has_no_leaks)
 {
 	analyze(NEW("1", "10", "0", "0x1") FREED("1", "0x1", "0", "10"));
-	assert(result.leak_count == 0 && result.finding_count == 0 && result.is_exact);
-	assert(result.devices[0]->sums[0].peak_bytes == 10);
+	assert(analysis->leak_count == 0 && analysis->finding_count == 0 && !analysis->is_inexact);
+	assert(analysis->devices[0]->sums[0].peak_bytes == 10);
 	done();
 }
 
@@ -68,10 +68,10 @@ UNIT(a_free_after_address_reuse_is_a_double_free)
 	analyze(NEW("1", "524288", "2", "25718784") FREED("1", "25718784", "2", "524288")
 			NEW("1", "98304", "2", "25718784") FREED("1", "25718784", "2", "98304")
 				UNKNOWN("1", "25718784", "2"));
-	assert(result.leak_count == 0 && result.finding_count == 1);
+	assert(analysis->leak_count == 0 && analysis->finding_count == 1);
 	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_ADDRESS_REUSE));
-	assert(result.findings[0].line == 5 && result.findings[0].size == 98304);
-	assert(result.devices[2]->sums[0].reuses == 1);
+	assert(analysis->findings[0].line == 5 && analysis->findings[0].size == 98304);
+	assert(analysis->devices[2]->sums[0].reuses == 1);
 	done();
 }
 
@@ -80,13 +80,13 @@ UNIT(a_missed_free_is_found_as_a_size_change)
 {
 	analyze(NEW("1", "524288", "2", "0x1") REF("1", "98304", "2", "0x1", "2")
 			LESS("1", "0x1", "2", "524288", "1"));
-	assert(result.leak_count == 0 && result.finding_count == 1);
+	assert(analysis->leak_count == 0 && analysis->finding_count == 1);
 	assert(found(0, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE));
-	assert(result.findings[0].size == 524288 && result.findings[0].other_size == 98304);
+	assert(analysis->findings[0].size == 524288 && analysis->findings[0].other_size == 98304);
 	done();
 	analyze(NEW("1", "524288", "2", "0x1") REF("1", "98304", "2", "0x1", "2")
 			LESS("1", "0x1", "2", "524288", "1") FREED("1", "0x1", "2", "524288"));
-	assert(result.leak_count == 0 && result.finding_count == 2);
+	assert(analysis->leak_count == 0 && analysis->finding_count == 2);
 	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_ADDRESS_REUSE));
 	done();
 }
@@ -101,10 +101,10 @@ UNIT(size_changes_of_the_enhanced_server_are_read)
 			       "1", "0x1", "0", "20", "1") "⚠ [PID 1] Deallocation for ALREADY "
 							   "FREED buffer 0x7 on device 0 "
 							   "(allocs=1 frees=1)\n");
-	assert(result.finding_count == 2);
+	assert(analysis->finding_count == 2);
 	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_FREED_BEFORE));
 	assert(found(1, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE));
-	assert(result.findings[1].count == 1 && result.leak_count == 0);
+	assert(analysis->findings[1].count == 1 && analysis->leak_count == 0);
 	done();
 }
 
@@ -112,8 +112,8 @@ UNIT(unreleased_references_are_leaks)
 {
 	analyze(NEW("1", "10", "0", "0x1") REF("1", "10", "0", "0x1", "2")
 			LESS("1", "0x1", "0", "10", "1"));
-	assert(result.leak_count == 1 && result.leaks[0].refs == 1);
-	assert(result.leaks[0].how == LOG_ANALYSIS_END_OF_LOG && result.leaks[0].line == 1);
+	assert(analysis->leak_count == 1 && analysis->leaks[0].refs == 1);
+	assert(analysis->leaks[0].how == LOG_ANALYSIS_END_OF_LOG && analysis->leaks[0].line == 1);
 	done();
 }
 
@@ -127,16 +127,18 @@ UNIT(unknown_frees_have_a_cause)
 						   "3", "0x3", "0") NEW("4", "10", "0", "0x4")
 						   UNKNOWN("4", "0x4", "0")
 							   FREED("4", "0x77", "0", "10"));
-	assert(result.finding_count == 5);
+	assert(analysis->finding_count == 5);
 	assert(found(0, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OTHER_DEVICE));
 	assert(found(1, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OTHER_PROCESS));
 	assert(found(2, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_BEFORE_LOG));
 	assert(found(3, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OWNER_ENDED));
 	assert(found(4, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_RESTART));
-	assert(result.unseen == 2 && result.leak_count == 2);
-	assert(result.leaks[0].how == LOG_ANALYSIS_END_OF_LOG && result.leaks[0].address == 1);
-	assert(result.leaks[1].how == LOG_ANALYSIS_PROCESS_ENDED && result.leaks[1].address == 3);
-	assert(result.devices[0]->sums[LOG_READER_NO_TYPE].early_frees == 1);
+	assert(analysis->unseen == 2 && analysis->leak_count == 2);
+	assert(analysis->leaks[0].how == LOG_ANALYSIS_END_OF_LOG &&
+	       analysis->leaks[0].address == 1);
+	assert(analysis->leaks[1].how == LOG_ANALYSIS_PROCESS_ENDED &&
+	       analysis->leaks[1].address == 3);
+	assert(analysis->devices[0]->sums[LOG_READER_NO_TYPE].early_frees == 1);
 	done();
 }
 
@@ -149,12 +151,13 @@ UNIT(types_share_addresses)
 	analyze(RECORD("ALLOCATED", "0", "0x1", "10 bytes", "DRAM")
 			RECORD("ALLOCATED", "0", "0x1", "20 bytes", "L1")
 				RECORD("DEALLOCATED", "0", "0x1", "unknown", "DRAM"));
-	assert(result.leak_count == 1 && result.leaks[0].type == 1 && result.finding_count == 0);
+	assert(analysis->leak_count == 1 && analysis->leaks[0].type == 1 &&
+	       analysis->finding_count == 0);
 	done();
 	analyze(RECORD("ALLOCATED", "0", "0x1", "20 bytes", "L1")
 			RECORD("DEALLOCATED", "0", "0x1", "unknown", "DRAM"));
 	assert(found(0, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OTHER_TYPE) &&
-	       result.leak_count == 1);
+	       analysis->leak_count == 1);
 	done();
 }
 
@@ -162,7 +165,7 @@ UNIT(two_processes_merged_by_an_old_server)
 {
 	analyze(NEW("1", "10", "0", "0x1") REF("2", "10", "0", "0x1", "2")
 			LESS("1", "0x1", "0", "10", "1") FREED("1", "0x1", "0", "10"));
-	assert(result.merged == 1 && result.leak_count == 0 && result.finding_count == 0);
+	assert(analysis->merged == 1 && analysis->leak_count == 0 && analysis->finding_count == 0);
 	done();
 }
 
@@ -171,7 +174,7 @@ UNIT(formats_are_kept_apart)
 	analyze(NEW("1", "10", "0", "0x1") RECORD("ALLOCATED", "0", "0x1", "10 bytes", "DRAM")
 			FREED("1", "0x1", "0", "10")
 				RECORD("DEALLOCATED", "0", "0x1", "10 bytes", "DRAM"));
-	assert(result.leak_count == 0 && result.finding_count == 0);
+	assert(analysis->leak_count == 0 && analysis->finding_count == 0);
 	done();
 }
 
@@ -203,9 +206,9 @@ UNIT(leaks_are_grouped_by_call_site)
 											       "es",
 											       "DRA"
 											       "M"));
-	assert(result.site_count == 2 && strcmp(result.sites[0].stack, "a\nb") == 0);
-	assert(result.sites[0].allocs == 2 && result.sites[0].frees == 1);
-	assert(result.sites[0].bytes == 30 && result.sites[0].leaked_bytes == 20);
+	assert(analysis->site_count == 2 && strcmp(analysis->sites[0]->stack, "a\nb") == 0);
+	assert(analysis->sites[0]->sum.allocs == 2 && analysis->sites[0]->sum.frees == 1);
+	assert(analysis->sites[0]->sum.bytes == 30 && analysis->sites[0]->sum.leaked_bytes == 20);
 	done();
 }
 
@@ -214,22 +217,22 @@ UNIT(oldest_freed_buffers_are_forgotten)
 {
 	struct log_reader_event event = {.has_pid = true, .pid = 1, .has_size = true, .size = 8};
 
-	assert(log_analysis_new(&analysis) == 0);
+	analysis = log_analysis_new(paths);
 	for (uint64_t i = 1; i <= LOG_ANALYSIS_FREED_MAX + 1000; i++) {
 		event.address = i << 12;
 		event.kind = LOG_READER_ALLOC;
-		assert(log_analysis_take(analysis, &event) == 0);
+		log_analysis_take(analysis, &event);
 		event.kind = LOG_READER_FREE;
-		assert(log_analysis_take(analysis, &event) == 0);
+		log_analysis_take(analysis, &event);
 	}
 	event.kind = LOG_READER_UNKNOWN_FREE;
-	assert(log_analysis_take(analysis, &event) == 0); /* the last */
+	log_analysis_take(analysis, &event); /* the last */
 	event.address = 1 << 12;
-	assert(log_analysis_take(analysis, &event) == 0); /* the first */
-	assert(log_analysis_finish(analysis, &result) == 0);
+	log_analysis_take(analysis, &event); /* the first */
+	log_analysis_finish(analysis);
 	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_FREED_BEFORE));
 	assert(found(1, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_LONG_AGO));
-	assert(result.leak_count == 0);
+	assert(analysis->leak_count == 0);
 	done();
 }
 
@@ -359,8 +362,8 @@ static void compare(const struct model *model)
 {
 	uint64_t count[LOG_ANALYSIS_KINDS] = {0}, reuse = 0, leaks = 0;
 
-	for (size_t i = 0; i < result.finding_count; i++) {
-		const struct log_analysis_finding *finding = &result.findings[i];
+	for (size_t i = 0; i < analysis->finding_count; i++) {
+		const struct log_analysis_finding *finding = &analysis->findings[i];
 
 		count[finding->kind] += finding->count;
 		if (finding->cause == LOG_ANALYSIS_ADDRESS_REUSE)
@@ -371,10 +374,10 @@ static void compare(const struct model *model)
 	assert(count[LOG_ANALYSIS_SIZE_CHANGE] == model->size_changes);
 	for (size_t i = 0; i < sizeof(model->places) / sizeof(struct place); i++)
 		leaks += (&model->places[0][0][0][0])[i].refs > 0;
-	assert(result.leak_count == leaks);
-	for (size_t i = 0; i < result.leak_count; i++) {
-		const struct log_analysis_leak *leak = &result.leaks[i];
-		uint32_t pid = result.processes[leak->process].pid;
+	assert(analysis->leak_count == leaks);
+	for (size_t i = 0; i < analysis->leak_count; i++) {
+		const struct log_analysis_leak *leak = &analysis->leaks[i];
+		uint32_t pid = leak->process->pid;
 		uint64_t a =
 			leak->format == LOG_READER_SERVER ? leak->address >> 12 : leak->address;
 		const struct place *place =

@@ -18,7 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
+#include "base/map.h"
+#include "base/pool.h"
 #include "legacy/analyze/log-reader.h"
 
 #define LOG_ANALYSIS_LIVE_MAX (1u << 24)
@@ -31,12 +34,8 @@
 #define LOG_ANALYSIS_ELSEWHERE \
 	64u /* devices, and processes, that an unknown free is compared with */
 
-#define LOG_ANALYSIS_NONE UINT32_MAX
-
 /* Types, and one for what the log does not say. */
 #define LOG_ANALYSIS_TYPES (BOOK_TYPES + 1)
-
-#define LOG_ANALYSIS_DEVICES (LOG_READER_FORMATS * BOOK_DEVICES)
 
 enum log_analysis_how {
 	LOG_ANALYSIS_END_OF_LOG = 0,    /* alive when the log ends; its process may still use it */
@@ -68,40 +67,11 @@ enum log_analysis_cause {
 	LOG_ANALYSIS_CAUSES,
 };
 
-struct log_analysis_leak {
-	uint64_t address, size;
-	uint64_t line;
-	uint32_t process; /* number of a row */
-	uint32_t site;    /* number of a row, or LOG_ANALYSIS_NONE */
-	uint32_t refs;
-	uint32_t device;
-	uint32_t file;
-	uint32_t type, format, how;
-};
-
-struct log_analysis_finding {
-	uint64_t address;
-	uint64_t size, other_size; /* as allocated, 0 = not known; of a size change: the new one */
-	uint64_t count;
-	uint64_t line, last_line; /* the first time and the last */
-	uint32_t file, last_file;
-	uint32_t process;
-	uint32_t device;
-	uint32_t type, format, kind, cause;
-};
-
-struct log_analysis_site {
-	const char *stack; /* lines */
-	uint64_t allocs, frees;
-	uint64_t replaced; /* allocated again at the same place, without a free */
-	uint64_t bytes;    /* allocated in all */
-	uint64_t leaks, leaked_bytes;
-	uint32_t type, format;
-};
-
-/* Of one format, device and type. */
+/* Of a device's type, a process, a call site or everything. */
 struct log_analysis_sum {
-	uint64_t allocs, frees, bytes;
+	uint64_t allocs, frees;
+	uint64_t bytes;    /* allocated in all */
+	uint64_t replaced; /* allocated again at the same place, without a free */
 	uint64_t live, live_bytes, peak_bytes;
 	uint64_t leaks, leaked_bytes;
 	uint64_t found[LOG_ANALYSIS_KINDS];
@@ -111,17 +81,46 @@ struct log_analysis_sum {
 	uint32_t type; /* the last member: all before it is counted */
 };
 
+struct log_analysis_site {
+	const char *stack; /* lines; NULL: the log has none */
+	uint32_t number, format;
+	struct log_analysis_sum sum;
+};
+
+TAILQ_HEAD(log_analysis_nodes, log_analysis_node);
+
 struct log_analysis_process {
-	uint64_t allocs, frees;
-	uint64_t leaks, leaked_bytes;
-	uint64_t found[LOG_ANALYSIS_KINDS];
-	uint64_t ended_live; /* removed at its end, until the log says how many there were */
-	uint32_t pid;
-	uint32_t format;
+	struct log_analysis_sum sum;
+	uint32_t pid, format;
 	bool has_pid;
 	bool has_ended;
 	bool has_frees; /* its format records them */
-	uint32_t live;  /* its nodes, newest first */
+
+	/* Private. */
+	uint32_t number;
+	struct log_analysis_nodes live; /* newest first */
+	uint64_t ended; /* removed at its end, until the log says how many there were */
+};
+
+struct log_analysis_leak {
+	const struct log_analysis_process *process;
+	const struct log_analysis_site *site;
+	const char *path;
+	uint64_t address, size;
+	uint64_t line;
+	uint32_t file; /* whose path that is */
+	uint32_t refs, device, type, format, how;
+};
+
+struct log_analysis_finding {
+	const struct log_analysis_process *process;
+	const char *path, *last_path;
+	uint64_t address;
+	uint64_t size, other_size; /* as allocated, 0 = not known; of a size change: the new one */
+	uint64_t count;
+	uint64_t line, last_line; /* the first time and the last */
+	uint32_t file;
+	uint32_t device, type, format, kind, cause;
 };
 
 struct log_analysis_device {
@@ -131,42 +130,50 @@ struct log_analysis_device {
 	bool has_frees;
 };
 
-struct log_analysis;
+struct log_analysis {
+	/* The caller's: of the next events, and what counts at all. */
+	char *const *paths; /* of all files */
+	uint32_t file;
+	bool has_only_device;
+	uint32_t only_device;
 
-/*
- * What is there to read once it is finished; the reader may change it. Rows of leaks: largest first; of findings:
- * most serious first.
- */
-struct log_analysis_result {
+	/* What there is to read once it is finished. Leaks: largest first; findings: most serious first. */
 	struct log_analysis_leak *leaks;
-	size_t leak_count;
 	struct log_analysis_finding *findings;
-	size_t finding_count;
-	struct log_analysis_site *sites;
-	size_t site_count;
-	const struct log_analysis_process *processes;
-	size_t process_count;
-	struct log_analysis_device *const *devices; /* of each format and device; NULL = none */
+	struct log_analysis_site **sites;
+	struct log_analysis_process **processes;
+	size_t leak_count, finding_count, site_count, process_count;
+	struct log_analysis_device *devices[LOG_READER_FORMATS * BOOK_DEVICES]; /* NULL = none */
+	struct pool texts;
 	uint64_t rejected, restarts;
 	uint64_t merged; /* references of one process to another's buffer, as old servers counted */
 	uint64_t unseen; /* buffers of ended processes that were allocated before the log */
 	uint64_t dropped; /* leaks and findings that have no row */
-	bool is_exact;
+	bool is_inexact;  /* something has no row */
+
+	/* Private. */
+	size_t leak_capacity, finding_capacity, site_capacity, process_capacity;
+	struct map process_numbers, site_numbers;
+	struct map finding_places, finding_sizes, finding_numbers;
+	size_t text_bytes; /* in there */
+	struct log_analysis_site no_site;
+	uint32_t seen_devices[LOG_ANALYSIS_ELSEWHERE]; /* the first of them, all formats */
+	size_t seen_device_count;
+	void *places; /* tree of nodes; see tsearch() */
+	struct log_analysis_nodes freed;
+	size_t live_count, freed_count;
+	uint64_t forgotten; /* freed ones */
 };
 
-/* 0 or -ENOMEM. */
-int log_analysis_new(struct log_analysis **ret_analysis);
+/* @paths: of the files; stay the caller's. */
+struct log_analysis *log_analysis_new(char *const *paths);
 struct log_analysis *log_analysis_free(struct log_analysis *analysis);
 
-/* Which file the next events are from, and which device alone counts (LOG_ANALYSIS_NONE = all). */
-void log_analysis_set_file(struct log_analysis *analysis, uint32_t file);
-void log_analysis_only_device(struct log_analysis *analysis, uint32_t device);
+/* A log_reader_take, with the analysis as its context. */
+void log_analysis_take(void *context, const struct log_reader_event *event);
 
-/* A log_reader_take, with the analysis as its context. 0 or -ENOMEM. */
-int log_analysis_take(void *context, const struct log_reader_event *event);
-
-/* After the last event. @ret_result lives as long as the analysis. 0 or -ENOMEM. */
-int log_analysis_finish(struct log_analysis *analysis, struct log_analysis_result *ret_result);
+/* After the last event. */
+void log_analysis_finish(struct log_analysis *analysis);
 
 /* NULL: there is no such number. */
 const char *log_analysis_how_name(uint32_t how);     /* "end_of_log" */

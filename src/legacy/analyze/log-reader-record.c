@@ -10,82 +10,99 @@
 #include "base/bits.h"
 #include "legacy/analyze/log-reader-private.h"
 
-int log_reader_put_record(struct log_reader *log)
+enum {
+	RECORD_DEVICE = 1,
+	RECORD_ADDRESS = 2,
+	RECORD_SIZE = 4,
+	RECORD_HOOKED = 8,
+	RECORD_STACK = 16,
+};
+
+static const struct {
+	const char *pattern;
+	uint8_t kind, format;
+} record_titles[] = {
+	{"BUFFER ALLOCATED%!%$", LOG_READER_ALLOC, LOG_READER_BUFFER_DEBUG},
+	{"BUFFER DEALLOCATED%!%$", LOG_READER_FREE, LOG_READER_BUFFER_DEBUG},
+	{"BUFFER DESTRUCTOR ", LOG_READER_DESTRUCTOR, LOG_READER_BUFFER_DEBUG},
+	{"Allocation #%!%n%$", LOG_READER_ALLOC, LOG_READER_STACK_TRACE},
+	{"Deallocation%$", LOG_READER_FREE, LOG_READER_STACK_TRACE},
+};
+
+static const struct {
+	const char *pattern;
+	unsigned int has;
+} record_fields[] = {
+	{"Device: %!%d%$", RECORD_DEVICE},
+	{"Address: %!%a%e", RECORD_ADDRESS},
+	{"Size: unknown"},
+	{"Size: %!%s bytes", RECORD_SIZE},
+	{"Type: %!%t%$"},
+	{"Hooked: yes%$", RECORD_HOOKED},
+	{"Hooked: "},
+	{"Call Stack:%$", RECORD_STACK},
+	{"Stack trace:%$", RECORD_STACK},
+	{"Time: "},
+	{"Buffer*: "},
+	{"Owns Data: "},
+};
+
+void log_reader_put_record(struct log_reader *log)
 {
 	struct log_reader_record *record = &log->record;
 	struct log_reader_event *event = &record->event;
-	bool needs_size = event->kind == LOG_READER_ALLOC;
+	unsigned int needs = RECORD_DEVICE | RECORD_ADDRESS;
 
 	if (!record->is_open)
-		return 0;
+		return;
 	record->is_open = false;
-	if (!record->has_device || !record->has_address || (needs_size && !event->has_size)) {
+	if (event->kind == LOG_READER_ALLOC)
+		needs |= RECORD_SIZE;
+	if ((record->has & needs) != needs) {
 		log->counts.damaged++;
-		return 0;
+		return;
 	}
 	if (event->format == LOG_READER_STACK_TRACE) {
-		event->has_pid = log->has_pid;
-		event->pid = log->pid;
+		event->has_pid = log->header.has_pid;
+		event->pid = log->header.pid;
 	}
+	event->is_hooked = record->has & RECORD_HOOKED;
 	event->stack = record->stack_length > 0 ? record->stack : NULL;
 	event->stack_length = record->stack_length;
-	return log_reader_put(log, event);
-}
-
-static void record_open(struct log_reader *log, enum log_reader_format format,
-			enum log_reader_kind kind)
-{
-	struct log_reader_record *record = &log->record;
-
-	record->is_open = true;
-	record->has_device = record->has_address = false;
-	record->in_stack = false;
-	record->stack_length = 0;
-	record->event = (struct log_reader_event){
-		.format = format,
-		.kind = kind,
-		.type = LOG_READER_NO_TYPE,
-		.line = log->counts.lines,
-	};
+	log_reader_put(log, event);
 }
 
 /* Opens a record if @line is the title of one. */
-static bool record_title(struct log_reader *log, const char *line)
+static enum log_scan record_title(struct log_reader *log, const char *line)
 {
-	uint32_t number;
+	struct log_reader_record *record = &log->record;
+	struct log_reader_event header = {.line = 0};
 
-	if (strcmp(line, "BUFFER ALLOCATED") == 0)
-		record_open(log, LOG_READER_BUFFER_DEBUG, LOG_READER_ALLOC);
-	else if (strcmp(line, "BUFFER DEALLOCATED") == 0)
-		record_open(log, LOG_READER_BUFFER_DEBUG, LOG_READER_FREE);
-	else if (strncmp(line, "BUFFER DESTRUCTOR ", 18) == 0)
-		record_open(log, LOG_READER_BUFFER_DEBUG, LOG_READER_DESTRUCTOR);
-	else if (strcmp(line, "Deallocation") == 0)
-		record_open(log, LOG_READER_STACK_TRACE, LOG_READER_FREE);
-	else if (log_reader_eat(&line, "Allocation #") && log_reader_eat_small(&line, &number) &&
-		 !*line)
-		record_open(log, LOG_READER_STACK_TRACE, LOG_READER_ALLOC);
-	else
-		return false;
-	return true;
-}
+	for (size_t i = 0; i < ARRAY_SIZE(record_titles); i++) {
+		const char *pattern = record_titles[i].pattern;
+		enum log_scan r = log_scan(line, pattern, &header);
 
-/* Whether a line that is no title begins as one does. */
-static bool record_is_title_damaged(const char *line)
-{
-	static const char *const titles[] = {
-		"BUFFER ALLOCATED",
-		"BUFFER DEALLOCATED",
-		"BUFFER DESTRUCTOR ",
-		"Allocation #",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(titles); i++) {
-		if (strncmp(line, titles[i], strlen(titles[i])) == 0 ||
-		    log_reader_is_begun(line, titles[i], sizeof("BUFFER A") - 1))
-			return true;
+		if (r == LOG_SCAN_DAMAGED || log_scan_is_cut(line, pattern, sizeof("BUFFER A") - 1))
+			return LOG_SCAN_DAMAGED;
+		if (r != LOG_SCAN_TAKEN)
+			continue;
+		record->is_open = true;
+		record->in_stack = false;
+		record->has = 0;
+		record->stack_length = 0;
+		record->event = (struct log_reader_event){
+			.format = record_titles[i].format,
+			.kind = record_titles[i].kind,
+			.type = LOG_READER_NO_TYPE,
+			.line = log->counts.lines,
+		};
+		return r;
 	}
-	return false;
+	/* Below the header of a log of stack traces. */
+	if (log_scan(line, "PID: %p%$", &header) != LOG_SCAN_TAKEN)
+		return LOG_SCAN_OTHER;
+	log->header = header;
+	return LOG_SCAN_TAKEN;
 }
 
 /* One more frame; what does not fit is left out. */
@@ -102,96 +119,37 @@ static void record_frame(struct log_reader_record *record, const char *line)
 	record->stack_length += length;
 }
 
-static bool record_type(const char *at, struct log_reader_event *event)
+/* A line below the title. */
+static enum log_scan record_line(struct log_reader_record *record, const char *line)
 {
-	uint32_t number;
+	enum log_scan r = LOG_SCAN_OTHER;
 
-	/* By number, as the message has it, or by name. */
-	if (log_reader_eat_small(&at, &number)) {
-		event->type = number < BOOK_TYPES ? number : LOG_READER_NO_TYPE;
-		return *at == '\0';
+	if (record->in_stack && line[0] == ' ' && line[1] == ' ') {
+		record_frame(record, line + strspn(line, " "));
+		return LOG_SCAN_TAKEN;
 	}
-	return log_reader_eat_type(&at, &event->type) && *at == '\0';
+	for (size_t i = 0; r == LOG_SCAN_OTHER && i < ARRAY_SIZE(record_fields); i++) {
+		r = log_scan(line, record_fields[i].pattern, &record->event);
+		if (r == LOG_SCAN_TAKEN)
+			record->has |= record_fields[i].has;
+	}
+	record->in_stack |= record->has & RECORD_STACK;
+	return r;
 }
 
-/* "n bytes (k KB)"; "unknown" is as good as nothing. */
-static bool record_size(const char *at, struct log_reader_event *event)
-{
-	if (strncmp(at, "unknown", 7) == 0)
-		return true;
-	event->has_size = true;
-	return log_reader_eat_number(&at, &event->size) && log_reader_eat(&at, " bytes");
-}
-
-/* A field of the open record. Return: enum log_reader_outcome; OTHER is a line that is no field. */
-static int record_field(struct log_reader_record *record, const char *line)
-{
-	struct log_reader_event *event = &record->event;
-	bool good = true;
-
-	if (log_reader_eat(&line, "Device: ")) {
-		good = log_reader_eat_device(&line, &event->device) && !*line;
-		record->has_device = good;
-	} else if (log_reader_eat(&line, "Address: ")) {
-		good = log_reader_eat_id(&line, &event->address) && (*line == '\0' || *line == ' ');
-		record->has_address = good;
-	} else if (log_reader_eat(&line, "Size: "))
-		good = record_size(line, event);
-	else if (log_reader_eat(&line, "Type: "))
-		good = record_type(line, event);
-	else if (strcmp(line, "Hooked: yes") == 0)
-		event->is_hooked = true;
-	else if (strcmp(line, "Call Stack:") == 0 || strcmp(line, "Stack trace:") == 0)
-		record->in_stack = true;
-	else if (strncmp(line, "Time: ", 6) != 0 && strncmp(line, "Buffer*: ", 9) != 0 &&
-		 strncmp(line, "Owns Data: ", 11) != 0 && strncmp(line, "Hooked: ", 8) != 0)
-		return LOG_READER_OTHER;
-	return good ? LOG_READER_TAKEN : LOG_READER_DAMAGED;
-}
-
-/* "PID: n" below the header of a stack trace log. */
-static bool record_header(struct log_reader *log, const char *line)
-{
-	uint32_t pid;
-
-	if (!log_reader_eat(&line, "PID: ") || !log_reader_eat_small(&line, &pid) || *line)
-		return false;
-	log->has_pid = true;
-	log->pid = pid;
-	return true;
-}
-
-int log_reader_record_line(struct log_reader *log, const char *line, int *ret_outcome)
+enum log_scan log_reader_record_line(struct log_reader *log, const char *line)
 {
 	struct log_reader_record *record = &log->record;
-	int outcome = LOG_READER_OTHER, r;
+	enum log_scan r = record->is_open ? record_line(record, line) : LOG_SCAN_OTHER;
 
-	if (record->is_open) {
-		if (record->in_stack && line[0] == ' ' && line[1] == ' ') {
-			record_frame(record, line + strspn(line, " "));
-			outcome = LOG_READER_TAKEN;
-		} else
-			outcome = record_field(record, line);
-		if (outcome == LOG_READER_TAKEN && log->is_cut && !record->in_stack)
-			outcome = LOG_READER_DAMAGED;
-		if (outcome == LOG_READER_DAMAGED) {
-			/* The whole record is damaged, and is counted here, once. */
-			record->is_open = false;
-			log->counts.damaged++;
-			outcome = LOG_READER_TAKEN;
-		}
-		if (outcome == LOG_READER_TAKEN) {
-			*ret_outcome = outcome;
-			return 0;
-		}
-		r = log_reader_put_record(log);
-		if (r < 0)
-			return r;
+	if (r == LOG_SCAN_OTHER) {
+		log_reader_put_record(log);
+		return record_title(log, line);
 	}
-	if (record_title(log, line) || record_header(log, line))
-		outcome = LOG_READER_TAKEN;
-	else if (record_is_title_damaged(line))
-		outcome = LOG_READER_DAMAGED;
-	*ret_outcome = outcome;
-	return 0;
+	if (r == LOG_SCAN_DAMAGED || (log->is_cut && !record->in_stack)) {
+		/* The whole record is damaged, and is counted here, once. */
+		record->is_open = false;
+		log->counts.damaged++;
+	}
+	return LOG_SCAN_TAKEN;
 }

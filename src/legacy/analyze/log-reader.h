@@ -6,7 +6,7 @@
  * are told apart by their content, line by line, so that a file may mix them with each other and with
  * whatever a program prints besides:
  *
- *	server		the allocation server's output, of all its versions and of "ttmemd --log-events"
+ *	server		the allocation server's output, of all its versions, and of "ttmemd --log-events"
  *	buffer_debug	TT_BUFFER_DEBUG_LOG: a record of several lines for each event, without a pid
  *	detailed	TT_ALLOC_TRACKING_DETAILED: a line for each allocation, and none for frees
  *	stack_trace	TT_ALLOC_STACK_TRACE: a record of several lines, after a header with the pid
@@ -35,6 +35,14 @@ enum log_reader_format {
 };
 
 enum log_reader_kind {
+	LOG_READER_KNOWN,      /* no event: what the file is can be seen by it */
+	LOG_READER_DESTRUCTOR, /* a note that a free will follow */
+	LOG_READER_REJECTED,   /* the server refused a message */
+	LOG_READER_STARTED,    /* the server has begun, and knows nothing yet */
+	LOG_READER_DEAD,       /* a process has ended, what it had is removed */
+	LOG_READER_REMOVED,    /* how much that was */
+
+	/* These have a device: */
 	LOG_READER_ALLOC,
 	LOG_READER_FREE,
 	LOG_READER_UNKNOWN_FREE,  /* the server had no such buffer */
@@ -42,11 +50,6 @@ enum log_reader_kind {
 	LOG_READER_RESIZED,       /* live, and allocated again with another size */
 	LOG_READER_COUNTED_ALLOC, /* a circular buffer or kernel: no address, no pid, a rounded size */
 	LOG_READER_COUNTED_FREE,
-	LOG_READER_DEAD,       /* a process has ended, what it had is removed */
-	LOG_READER_REMOVED,    /* how much that was */
-	LOG_READER_REJECTED,   /* the server refused a message */
-	LOG_READER_STARTED,    /* the server has begun, and knows nothing yet */
-	LOG_READER_DESTRUCTOR, /* a note that a free will follow */
 };
 
 struct log_reader_event {
@@ -85,20 +88,18 @@ struct log_reader_counts {
 	bool is_known; /* an event was seen, or another line that only such logs have */
 };
 
-/* 0, or a negative errno that ends the reading and is passed on. */
-typedef int (*log_reader_take)(void *context, const struct log_reader_event *event);
+typedef void (*log_reader_take)(void *context, const struct log_reader_event *event);
 
 struct log_reader;
 
-/* 0 or -ENOMEM. */
-int log_reader_new(struct log_reader **ret_log, log_reader_take take, void *context);
+struct log_reader *log_reader_new(log_reader_take take, void *context);
 struct log_reader *log_reader_free(struct log_reader *log);
 
-/* The next bytes, cut wherever. 0, or what the taker said. */
-int log_reader_feed(struct log_reader *log, const char *bytes, size_t length);
+/* The next bytes, cut wherever. */
+void log_reader_feed(struct log_reader *log, const char *bytes, size_t length);
 
 /* There are no more. */
-int log_reader_finish(struct log_reader *log);
+void log_reader_finish(struct log_reader *log);
 
 const struct log_reader_counts *log_reader_counts(const struct log_reader *log);
 
