@@ -180,6 +180,19 @@ def ttmem(build, clean_env):
 
 
 @pytest.fixture
+def analyze(ttmem):
+    """Call as analyze(path, ...): the checked document of "ttmem analyze"."""
+    from world import check_schema
+
+    def run(*args, **options):
+        done = ttmem("analyze", "--json", *args, **options)
+        assert done.returncode == 0, done.stderr
+        return check_schema(json.loads(done.stdout))
+
+    return run
+
+
+@pytest.fixture
 def run_pytest(build, clean_env, tmp_path):
     """pytest, run with our plugin; see pytests.py."""
     from pytests import Runner

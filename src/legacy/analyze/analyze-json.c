@@ -44,7 +44,8 @@ static const struct field analyze_file[] = {
 
 static const struct field analyze_told[] = {
 	FIELD("unseen_left", NUMBER, unseen,
-	      .says = "buffers of ended processes that were allocated before the log"),
+	      .says = "buffers of ended processes that were allocated before the log, or left "
+		      "out of a list in it"),
 	FIELD("rejected", NUMBER, rejected, .says = "messages that the server refused"),
 	FIELD("starts", NUMBER, restarts, .says = "of the server, in this log"),
 	FIELD("merged", NUMBER, merged,
@@ -212,7 +213,8 @@ static const struct field analyze_leak[] = {
 	FIELD("refs", SHORT, refs),
 	FIELD("how", NAME, how, .names = log_analysis_how_name,
 	      .says = "alive when the log ends, or left by a process that ended before"),
-	FIELD("path", TEXT, path, .says = "of the file with the allocation"),
+	FIELD("path", TEXT, path,
+	      .says = "of the file with the allocation, or with the list of what was left"),
 	FIELD("line", NUMBER, line, .least = 1),
 	FIELD_MORE_AT(site, analyze_stack),
 	FIELD_END,

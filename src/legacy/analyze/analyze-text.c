@@ -77,8 +77,8 @@ static void print_sum(struct table *table, const struct log_analysis_device *dev
 {
 	const char *type = types_name(sum->type);
 
-	if (sum->allocs + sum->frees + sum->hooked + sum->found[LOG_ANALYSIS_DOUBLE_FREE] +
-		    sum->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
+	if (sum->allocs + sum->frees + sum->hooked + sum->leaks +
+		    sum->found[LOG_ANALYSIS_DOUBLE_FREE] + sum->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
 	    0)
 		return;
 	table_text(table, log_reader_format_name(device->format));
@@ -110,7 +110,9 @@ static void print_devices(const struct analyze *analyze)
 	const struct log_analysis_sum *totals = &analyze->totals;
 	struct table table;
 
-	if (totals->allocs + totals->frees + totals->found[LOG_ANALYSIS_UNKNOWN_FREE] == 0)
+	if (totals->allocs + totals->frees + totals->leaks +
+		    totals->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
+	    0)
 		return;
 	putchar('\n');
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns), output_width());
@@ -205,7 +207,7 @@ static void print_leak(const struct analyze *analyze, const struct log_analysis_
 	print_pid(leak->process);
 	if (leak->refs > 1)
 		printf(", %" PRIu32 " references", leak->refs);
-	fputs(", allocated in", stdout);
+	fputs(leak->is_listed ? ", listed in" : ", allocated in", stdout);
 	print_place(analyze, leak->path, leak->line);
 	putchar('\n');
 	print_stack(leak->site->stack, "              ");
@@ -249,6 +251,7 @@ static const char *cause_in_words(enum log_analysis_cause cause)
 		[LOG_ANALYSIS_OTHER_PROCESS] = "another process has it",
 		[LOG_ANALYSIS_WHILE_LIVE] = "allocated again while it lived: a free is missing",
 		[LOG_ANALYSIS_AT_FREE] = "freed with another size",
+		[LOG_ANALYSIS_REPORTED] = "as ttmemd reported it",
 	};
 
 	return words[cause];
@@ -268,8 +271,10 @@ static void print_finding(const struct analyze *analyze, const struct log_analys
 		printf(", then %" PRIu64, finding->other_size);
 	putchar(',');
 	print_place(analyze, finding->path, finding->line);
-	if (finding->count > 1) {
-		printf(", %" PRIu64 " times until", finding->count);
+	if (finding->count > 1)
+		printf(", %" PRIu64 " times", finding->count);
+	if (finding->last_line != finding->line || finding->last_path != finding->path) {
+		fputs(" until", stdout);
 		print_place(analyze, finding->last_path, finding->last_line);
 	}
 	printf("\n      %s\n", cause_in_words((enum log_analysis_cause)finding->cause));
@@ -322,17 +327,21 @@ static void print_sites(const struct analyze *analyze)
 static void print_notes(const struct analyze *analyze)
 {
 	const struct log_analysis *analysis = analyze->analysis;
+	uint64_t unseen = analysis->unseen - analysis->unlisted;
 	char size[TEXT_NUMBER_SIZE];
 
 	if (analyze->unnamed)
 		printf("\nCircular buffers and kernels left (without addresses in the log): "
 		       "%" PRIu64 ", about %s\n",
 		       analyze->unnamed, text_size(analyze->unnamed_bytes, size));
-	if (analysis->unseen)
+	if (unseen)
 		printf("\n%" PRIu64
 		       " more buffers of ended processes were allocated before the log "
 		       "began\n",
-		       analysis->unseen);
+		       unseen);
+	if (analysis->unlisted)
+		printf("\n%" PRIu64 " more buffers of ended processes are not listed\n",
+		       analysis->unlisted);
 	if (analysis->rejected)
 		printf("\n%" PRIu64 " messages were refused by the server\n", analysis->rejected);
 	if (analysis->merged)
@@ -348,7 +357,7 @@ void analyze_print(const struct analyze *analyze)
 {
 	const struct log_analysis_sum *totals = &analyze->totals;
 	const struct log_reader_counts *counts = &analyze->counts;
-	uint64_t wrong = totals->leaks;
+	uint64_t wrong = totals->leaks + analyze->analysis->unlisted;
 
 	for (size_t i = 0; i < LOG_ANALYSIS_KINDS; i++)
 		wrong += totals->found[i];

@@ -328,6 +328,7 @@ static int analyze_run(int argc, char **argv)
 		.honours = QUERY_DEVICE | QUERY_TYPE,
 	};
 	int count, code, r = options_parse(&options, argc, argv, &count);
+	bool was_left;
 
 	if (r != 0)
 		return options_exit(r);
@@ -346,11 +347,12 @@ static int analyze_run(int argc, char **argv)
 	analyze_files(&analyze, argv, count);
 	analyze.analysis = log_analysis_new(argv);
 	code = analyze_go(&analyze, &wish);
+	was_left = analyze.totals.leaks + analyze.analysis->unlisted > 0;
 	log_analysis_free(analyze.analysis);
 	free(analyze.files);
 	r = output_finish();
 	/* A leak in one file is a leak, whatever is wrong with the others. */
-	if (r == COMMAND_OK && wish.fail_on_leak && analyze.totals.leaks > 0)
+	if (r == COMMAND_OK && wish.fail_on_leak && was_left)
 		return ANALYZE_LEAK;
 	return code == COMMAND_OK ? r : code;
 }

@@ -39,77 +39,43 @@ static void note(struct log_analysis *analysis, const struct step *step,
 		 const struct log_analysis_node *node)
 {
 	const struct log_reader_event *event = step->event;
-	const char *path = analysis->paths[analysis->file];
+	bool differs = event->has_size && node && node->size != event->size;
+	const struct log_analysis_finding finding = {
+		.process = step->process,
+		.path = analysis->paths[analysis->file],
+		.last_path = analysis->paths[analysis->file],
+		.address = event->address,
+		.size = node ? node->size : 0,
+		.other_size = differs ? event->size : 0,
+		.count = event->is_report ? event->count : 1,
+		.line = event->line,
+		.last_line = event->line,
+		.file = analysis->file,
+		.device = event->device,
+		.type = node ? node->type : event->type,
+		.format = event->format,
+		.kind = kind,
+		.cause = cause,
+	};
 
-	log_analysis_rows_find(
-		analysis, step->process,
-		&(struct log_analysis_finding){
-			.process = step->process,
-			.path = path,
-			.address = event->address,
-			.size = node ? node->size : 0,
-			.other_size = event->has_size && node && node->size != event->size
-					      ? event->size
-					      : 0,
-			.line = event->line,
-			.file = analysis->file,
-			.device = event->device,
-			.type = node ? node->type : event->type,
-			.format = event->format,
-			.kind = kind,
-			.cause = cause,
-		});
-}
-
-/* A new life, of a type that is not always the event's. NULL: too many are live. */
-static struct log_analysis_node *begin(struct log_analysis *analysis, const struct step *step,
-				       uint32_t type)
-{
-	const struct log_reader_event *event = step->event;
-	struct log_analysis_site *site = log_analysis_rows_site(analysis, event);
-	struct log_analysis_node *node =
-		log_analysis_nodes_begin(analysis, event, step->process, type);
-	struct log_analysis_sum *sum;
-
-	if (!node)
-		return NULL;
-	node->size = event->size;
-	node->line = event->line;
-	node->file = analysis->file;
-	node->site = site;
-	node->refs = event->refs > 0 ? event->refs : 1;
-	site->sum.allocs++;
-	site->sum.bytes += event->size;
-	sum = log_analysis_rows_sum(analysis, node);
-	sum->reuses += node->lives > 1;
-	sum->live++;
-	sum->live_bytes += node->size;
-	sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
-	return node;
-}
-
-static void end(struct log_analysis *analysis, struct log_analysis_node *node,
-		enum log_analysis_state state)
-{
-	struct log_analysis_sum *sum = log_analysis_rows_sum(analysis, node);
-
-	sum->live--;
-	sum->live_bytes -= node->size;
-	log_analysis_nodes_end(analysis, node, state);
+	if (event->is_report)
+		log_analysis_rows_report(analysis, &finding);
+	else
+		log_analysis_rows_find(analysis, &finding);
 }
 
 static void end_freed(struct log_analysis *analysis, struct log_analysis_node *node)
 {
 	node->site->sum.frees++;
 	node->is_resized = false;
-	end(analysis, node, LOG_ANALYSIS_FREED);
+	log_analysis_nodes_end(analysis, node, LOG_ANALYSIS_FREED);
 }
 
 /* Gone without a free: its address was allocated again. */
 static void replace(struct log_analysis *analysis, struct log_analysis_node *node)
 {
 	node->site->sum.replaced++;
-	end(analysis, node, LOG_ANALYSIS_FREED);
+	log_analysis_nodes_end(analysis, node, LOG_ANALYSIS_FREED);
 }
 
 /* A live node of the same place with another process. */
@@ -151,14 +117,13 @@ static void resize(struct log_analysis *analysis, const struct step *step,
 		   struct log_analysis_node *node)
 {
 	const struct log_reader_event *event = step->event;
-	struct step again = {event, node->process, step->device};
 	/* What the server still counts of the old one. */
 	uint32_t ghosts = event->refs > 0 ? event->refs - 1 : node->ghosts + node->refs;
 
 	note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE, node);
 	replace(analysis, node);
 	/* The old server kept the type, and a line about the size has none. */
-	node = begin(analysis, &again, node->type);
+	node = log_analysis_nodes_begin(analysis, event, node->process, node->type);
 	if (!node)
 		return;
 	node->refs = 1;
@@ -176,7 +141,7 @@ static void server_ref(struct log_analysis *analysis, const struct step *step)
 		analysis->merged += node != NULL;
 	}
 	if (!node) { /* its first references are older than the log */
-		(void)begin(analysis, step, event->type);
+		(void)log_analysis_nodes_begin(analysis, event, step->process, event->type);
 	} else if (node->size != event->size) { /* unless an earlier line has reported it already */
 		resize(analysis, step, node);
 	} else {
@@ -192,7 +157,8 @@ static void resized_alloc(struct log_analysis *analysis, const struct step *step
 	node->is_resized = false;
 	if (!log_analysis_is_live(node)) {
 		note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE, node);
-		(void)begin(analysis, step, step->event->type);
+		(void)log_analysis_nodes_begin(analysis, step->event, step->process,
+					       step->event->type);
 	} else if (node->size != step->event->size) {
 		resize(analysis, step, node);
 	} else {
@@ -222,11 +188,13 @@ static void alloc(struct log_analysis *analysis, const struct step *step)
 		server_ref(analysis, step);
 	} else if (node && node->is_resized) {
 		resized_alloc(analysis, step, node);
+	} else if (node && node->is_listed && node->size == event->size) {
+		node->is_listed = false; /* its line comes after its process's end */
 	} else if (!log_analysis_is_live(node) || is_server) {
 		/* The server had forgotten the old one, so the application must have freed it. */
 		if (log_analysis_is_live(node))
 			replace(analysis, node);
-		(void)begin(analysis, step, event->type);
+		(void)log_analysis_nodes_begin(analysis, event, step->process, event->type);
 	} else if (node->size != event->size) {
 		resize(analysis, step, node);
 	} else {
@@ -354,6 +322,18 @@ static void resized(struct log_analysis *analysis, const struct step *step)
 		node->is_resized = true;
 }
 
+/* What ttmemd has found out. */
+static void report(struct log_analysis *analysis, const struct step *step)
+{
+	enum log_reader_kind kind = step->event->kind;
+
+	note(analysis, step,
+	     kind == LOG_READER_ALREADY_FREED  ? LOG_ANALYSIS_DOUBLE_FREE
+	     : kind == LOG_READER_UNKNOWN_FREE ? LOG_ANALYSIS_UNKNOWN_FREE
+					       : LOG_ANALYSIS_SIZE_CHANGE,
+	     LOG_ANALYSIS_REPORTED, NULL);
+}
+
 /* Circular buffers and kernels: only sums are known. */
 static void counted(const struct step *step)
 {
@@ -375,57 +355,6 @@ static void counted(const struct step *step)
 				 event->total > sum->live_bytes + event->total_rounded))
 		sum->live_bytes = event->total;
 	sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
-}
-
-/* Circular buffers or kernels of an ended process. The line names no device, so only if there is no choice. */
-static void removed_counted(struct log_analysis *analysis, const struct log_reader_event *event)
-{
-	struct log_analysis_sum *only = NULL;
-
-	for (uint32_t i = 0; i < BOOK_DEVICES; i++) {
-		struct log_analysis_device *device = analysis->devices[i];
-
-		if (!device || device->sums[event->type].live == 0)
-			continue;
-		if (only)
-			return;
-		only = &device->sums[event->type];
-	}
-	if (!only)
-		return;
-	only->live -= bits_min(only->live, event->count);
-	only->live_bytes -= only->live ? bits_min(only->live_bytes, event->size) : only->live_bytes;
-}
-
-/* What is live of a process is left. */
-static void leave(struct log_analysis *analysis, struct log_analysis_process *process)
-{
-	struct log_analysis_node *node;
-
-	process->has_ended = true;
-	while ((node = TAILQ_FIRST(&process->live))) {
-		log_analysis_rows_leak(analysis, node, LOG_ANALYSIS_PROCESS_ENDED);
-		node->is_resized = false;
-		end(analysis, node, LOG_ANALYSIS_ENDED);
-		process->ended++;
-	}
-}
-
-/* Events that have a process, but no device. */
-static void process_event(struct log_analysis *analysis, const struct log_reader_event *event)
-{
-	struct log_analysis_process *process = log_analysis_rows_process(analysis, event);
-
-	if (event->kind == LOG_READER_DEAD) {
-		process->ended = 0;
-		leave(analysis, process);
-	} else if (event->type != LOG_READER_NO_TYPE) {
-		removed_counted(analysis, event);
-	} else if (!analysis->has_only_device) {
-		/* If only one device was chosen, those of the others are not missing. */
-		analysis->unseen += event->count - bits_min(event->count, process->ended);
-		process->ended = 0;
-	}
 }
 
 /* What a shortened line lacks, from what is known. */
@@ -460,13 +389,17 @@ void log_analysis_take(void *context, const struct log_reader_event *event)
 	struct log_reader_event whole = *event;
 	struct step step = {.event = &whole};
 
+	if (event->kind != LOG_READER_LEFT_BUFFER)
+		log_analysis_ended_end_list(analysis);
 	if (event->lacks_device || event->lacks_address)
 		complete(analysis, &whole);
 	analysis->rejected += whole.kind == LOG_READER_REJECTED;
 	analysis->restarts += whole.kind == LOG_READER_STARTED;
-	if (whole.kind >= LOG_READER_DEAD && whole.kind <= LOG_READER_REMOVED)
-		process_event(analysis, &whole);
-	if (whole.kind <= LOG_READER_REMOVED ||
+	if (whole.kind >= LOG_READER_DEAD && whole.kind <= LOG_READER_LEFT)
+		log_analysis_ended_event(analysis, &whole);
+	if (whole.kind == LOG_READER_LEFT_BUFFER)
+		log_analysis_ended_listed(analysis, &whole);
+	if (whole.kind <= LOG_READER_LEFT_BUFFER ||
 	    (analysis->has_only_device && whole.device != analysis->only_device))
 		return;
 	step.device = log_analysis_rows_device(analysis, whole.format, whole.device);
@@ -475,21 +408,15 @@ void log_analysis_take(void *context, const struct log_reader_event *event)
 		return;
 	}
 	step.process = log_analysis_rows_process(analysis, &whole);
+	if (whole.is_report) {
+		report(analysis, &step);
+		return;
+	}
+	step.process->has_events = true;
 	if (whole.kind == LOG_READER_ALLOC)
 		alloc(analysis, &step);
 	else if (whole.kind == LOG_READER_RESIZED)
 		resized(analysis, &step);
 	else
 		freed(analysis, &step);
-}
-
-void log_analysis_finish(struct log_analysis *analysis)
-{
-	struct log_analysis_node *node;
-
-	for (size_t i = 0; i < analysis->process_count; i++) {
-		TAILQ_FOREACH(node, &analysis->processes[i]->live, list)
-		log_analysis_rows_leak(analysis, node, LOG_ANALYSIS_END_OF_LOG);
-	}
-	log_analysis_rows_sort(analysis);
 }

@@ -57,10 +57,18 @@ struct log_analysis_node *log_analysis_nodes_find(const struct log_analysis *ana
 static void nodes_enter(struct log_analysis *analysis, struct log_analysis_node *node,
 			enum log_analysis_state state)
 {
+	struct log_analysis_sum *sum = log_analysis_rows_sum(analysis, node);
+
 	node->state = state & 15;
 	if (state == LOG_ANALYSIS_LIVE) {
 		TAILQ_INSERT_HEAD(&node->process->live, node, list);
 		analysis->live_count++;
+		node->site->sum.allocs++;
+		node->site->sum.bytes += node->size;
+		sum->reuses += node->lives > 1;
+		sum->live++;
+		sum->live_bytes += node->size;
+		sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
 	} else {
 		TAILQ_INSERT_HEAD(&analysis->freed, node, list);
 		analysis->freed_count++;
@@ -69,9 +77,13 @@ static void nodes_enter(struct log_analysis *analysis, struct log_analysis_node 
 
 static void nodes_leave(struct log_analysis *analysis, struct log_analysis_node *node)
 {
+	struct log_analysis_sum *sum = log_analysis_rows_sum(analysis, node);
+
 	if (log_analysis_is_live(node)) {
 		TAILQ_REMOVE(&node->process->live, node, list);
 		analysis->live_count--;
+		sum->live--;
+		sum->live_bytes -= node->size;
 	} else {
 		TAILQ_REMOVE(&analysis->freed, node, list);
 		analysis->freed_count--;
@@ -83,6 +95,7 @@ struct log_analysis_node *log_analysis_nodes_begin(struct log_analysis *analysis
 						   struct log_analysis_process *process,
 						   uint32_t type)
 {
+	struct log_analysis_site *site = log_analysis_rows_site(analysis, event);
 	struct log_analysis_node *node, **place;
 
 	if (analysis->live_count >= LOG_ANALYSIS_LIVE_MAX) {
@@ -105,9 +118,14 @@ struct log_analysis_node *log_analysis_nodes_begin(struct log_analysis *analysis
 			*place = node;
 		}
 	}
+	node->size = event->size;
+	node->line = event->line;
+	node->file = analysis->file;
+	node->site = site;
 	node->lives += node->lives < UINT32_MAX;
-	node->refs = 1;
+	node->refs = event->refs > 0 ? event->refs : 1;
 	node->ghosts = 0;
+	node->is_listed = false;
 	nodes_enter(analysis, node, LOG_ANALYSIS_LIVE);
 	return node;
 }

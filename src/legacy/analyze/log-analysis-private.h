@@ -23,10 +23,12 @@ struct log_analysis_node {
 	uint32_t ghosts; /* the server's references to buffers that are gone */
 	uint32_t lives;
 	uint32_t file;
+	uint32_t life; /* of its process, when that ended */
 	uint16_t device;
 	uint8_t type;
 	uint8_t state : 4;
 	bool is_resized : 1; /* a line has said so, and the allocation with the new size follows */
+	bool is_listed : 1;  /* known only from a list of what was left */
 };
 
 /*
@@ -38,7 +40,7 @@ struct log_analysis_node *log_analysis_nodes_find(const struct log_analysis *ana
 						  struct log_analysis_process *process,
 						  uint32_t device, uint32_t type);
 
-/* A new life there: of the freed node, or of a new one. NULL: too many are live. */
+/* A new life there, as the event tells: of the freed node, or of a new one. NULL: too many are live. */
 struct log_analysis_node *log_analysis_nodes_begin(struct log_analysis *analysis,
 						   const struct log_reader_event *event,
 						   struct log_analysis_process *process,
@@ -54,6 +56,11 @@ static inline bool log_analysis_is_live(const struct log_analysis_node *node)
 	return node && node->state == LOG_ANALYSIS_LIVE;
 }
 
+/* The end of a process, or how much it had; a buffer that it had; and where a list of those ends. */
+void log_analysis_ended_event(struct log_analysis *analysis, const struct log_reader_event *event);
+void log_analysis_ended_listed(struct log_analysis *analysis, const struct log_reader_event *event);
+void log_analysis_ended_end_list(struct log_analysis *analysis);
+
 /* Rows, made when they are first asked for. */
 struct log_analysis_process *log_analysis_rows_process(struct log_analysis *analysis,
 						       const struct log_reader_event *event);
@@ -65,8 +72,13 @@ struct log_analysis_sum *log_analysis_rows_sum(struct log_analysis *analysis,
 					       const struct log_analysis_node *node);
 
 /* Adds a finding: one row for all of its kind, cause and place. */
-void log_analysis_rows_find(struct log_analysis *analysis, struct log_analysis_process *process,
+void log_analysis_rows_find(struct log_analysis *analysis,
 			    const struct log_analysis_finding *finding);
+
+/* Adds one that ttmemd has reported, for the end: it counts if the log has no events of the process. */
+void log_analysis_rows_report(struct log_analysis *analysis,
+			      const struct log_analysis_finding *finding);
+void log_analysis_rows_find_reported(struct log_analysis *analysis);
 
 /* Adds a leak, which is still a live node. */
 void log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analysis_node *node,

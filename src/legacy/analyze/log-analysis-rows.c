@@ -29,7 +29,9 @@ struct log_analysis_process *log_analysis_rows_process(struct log_analysis *anal
 	process->has_frees = log_reader_format_has_frees(event->format);
 	process->format = event->format;
 	TAILQ_INIT(&process->live);
-	must_grow(analysis->processes, &analysis->process_capacity, analysis->process_count + 1);
+	analysis->processes =
+		must_grown(analysis->processes, &analysis->process_capacity,
+			   analysis->process_count + 1, sizeof(struct log_analysis_process *));
 	analysis->processes[analysis->process_count++] = process;
 	return process;
 }
@@ -61,7 +63,8 @@ struct log_analysis_site *log_analysis_rows_site(struct log_analysis *analysis,
 		.format = event->format,
 		.sum.type = event->type,
 	};
-	must_grow(analysis->sites, &analysis->site_capacity, number);
+	analysis->sites = must_grown(analysis->sites, &analysis->site_capacity, number,
+				     sizeof(struct log_analysis_site *));
 	analysis->sites[analysis->site_count++] = site;
 	return site;
 }
@@ -101,20 +104,22 @@ static uint32_t rows_number(struct map *map, uint64_t a, uint64_t b, bool has_ro
 	return has_room ? must_number(map, a, b) : map_find(map, a, b);
 }
 
-void log_analysis_rows_find(struct log_analysis *analysis, struct log_analysis_process *process,
+void log_analysis_rows_find(struct log_analysis *analysis,
 			    const struct log_analysis_finding *finding)
 {
 	bool has_room = analysis->finding_count < LOG_ANALYSIS_FINDINGS_MAX;
 	uint32_t what = finding->type << 16 | finding->kind << 8 | finding->cause;
+	uint32_t process = finding->process->number;
+	struct log_analysis_finding *row;
 	uint64_t place, sizes;
 	uint32_t number;
 
 	log_analysis_rows_device(analysis, finding->format, finding->device)
 		->sums[finding->type]
-		.found[finding->kind]++;
-	process->sum.found[finding->kind]++;
-	place = rows_number(&analysis->finding_places,
-			    (uint64_t)process->number << 32 | finding->device, what, has_room);
+		.found[finding->kind] += finding->count;
+	analysis->processes[process - 1]->sum.found[finding->kind] += finding->count;
+	place = rows_number(&analysis->finding_places, (uint64_t)process << 32 | finding->device,
+			    what, has_room);
 	sizes = rows_number(&analysis->finding_sizes, finding->size, finding->other_size, has_room);
 	number = place && sizes ? rows_number(&analysis->finding_numbers, finding->address,
 					      place << 32 | sizes, has_room)
@@ -123,13 +128,35 @@ void log_analysis_rows_find(struct log_analysis *analysis, struct log_analysis_p
 		analysis->dropped++;
 		return;
 	}
+	must_grow(analysis->findings, &analysis->finding_capacity, number);
+	row = &analysis->findings[number - 1];
 	if (number > analysis->finding_count) {
-		must_grow(analysis->findings, &analysis->finding_capacity, number);
-		analysis->findings[analysis->finding_count++] = *finding;
+		analysis->finding_count++;
+		*row = *finding;
+	} else {
+		row->count += finding->count;
+		row->last_line = finding->line;
+		row->last_path = finding->path;
 	}
-	analysis->findings[number - 1].count++;
-	analysis->findings[number - 1].last_line = finding->line;
-	analysis->findings[number - 1].last_path = finding->path;
+}
+
+void log_analysis_rows_report(struct log_analysis *analysis,
+			      const struct log_analysis_finding *finding)
+{
+	if (analysis->report_count >= LOG_ANALYSIS_FINDINGS_MAX) {
+		analysis->is_inexact = true;
+		return;
+	}
+	must_grow(analysis->reports, &analysis->report_capacity, analysis->report_count + 1);
+	analysis->reports[analysis->report_count++] = *finding;
+}
+
+void log_analysis_rows_find_reported(struct log_analysis *analysis)
+{
+	for (size_t i = 0; i < analysis->report_count; i++) {
+		if (!analysis->reports[i].process->has_events)
+			log_analysis_rows_find(analysis, &analysis->reports[i]);
+	}
 }
 
 void log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analysis_node *node,
@@ -160,6 +187,7 @@ void log_analysis_rows_leak(struct log_analysis *analysis, const struct log_anal
 		.type = node->type,
 		.format = node->process->format,
 		.how = how,
+		.is_listed = node->is_listed,
 	};
 }
 

@@ -39,6 +39,7 @@ struct log_analysis *log_analysis_free(struct log_analysis *analysis)
 	free(analysis->sites);
 	free(analysis->findings);
 	free(analysis->leaks);
+	free(analysis->reports);
 	pool_deinit(&analysis->texts);
 	free(analysis);
 	return NULL;
@@ -72,6 +73,7 @@ const char *log_analysis_cause_name(uint32_t cause)
 		[LOG_ANALYSIS_OTHER_PROCESS] = "other_process",
 		[LOG_ANALYSIS_WHILE_LIVE] = "while_live",
 		[LOG_ANALYSIS_AT_FREE] = "at_free",
+		[LOG_ANALYSIS_REPORTED] = "reported",
 	};
 
 	return cause < LOG_ANALYSIS_CAUSES ? names[cause] : NULL;

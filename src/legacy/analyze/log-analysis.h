@@ -64,6 +64,8 @@ enum log_analysis_cause {
 	/* of size changes */
 	LOG_ANALYSIS_WHILE_LIVE, /* allocated again while alive: a free is missing in between */
 	LOG_ANALYSIS_AT_FREE,    /* freed with another size than allocated */
+	/* of all */
+	LOG_ANALYSIS_REPORTED, /* the log has only ttmemd's report of it */
 	LOG_ANALYSIS_CAUSES,
 };
 
@@ -99,7 +101,12 @@ struct log_analysis_process {
 	/* Private. */
 	uint32_t number;
 	struct log_analysis_nodes live; /* newest first */
-	uint64_t ended; /* removed at its end, until the log says how many there were */
+	uint32_t life;                  /* the pid may be used again */
+	uint64_t ended;                 /* buffers that it had at its end, and that the log has */
+	uint64_t missing;               /* and that it has not; and those of earlier lives */
+	uint64_t missing_before;
+	bool is_listed;  /* what it had was listed, as far as there was room */
+	bool has_events; /* the log has lines of them, not only reports */
 };
 
 struct log_analysis_leak {
@@ -110,6 +117,7 @@ struct log_analysis_leak {
 	uint64_t line;
 	uint32_t file; /* whose path that is */
 	uint32_t refs, device, type, format, how;
+	bool is_listed; /* the line is that of a list of what was left, not of the allocation */
 };
 
 struct log_analysis_finding {
@@ -147,11 +155,14 @@ struct log_analysis {
 	struct pool texts;
 	uint64_t rejected, restarts;
 	uint64_t merged; /* references of one process to another's buffer, as old servers counted */
-	uint64_t unseen; /* buffers of ended processes that were allocated before the log */
-	uint64_t dropped; /* leaks and findings that have no row */
-	bool is_inexact;  /* something has no row */
+	uint64_t unseen; /* buffers of ended processes of which the log has no line */
+	uint64_t unlisted; /* of those: left out of a list */
+	uint64_t dropped;  /* leaks and findings that have no row */
+	bool is_inexact;   /* something has no row */
 
 	/* Private. */
+	struct log_analysis_finding *reports;
+	size_t report_count, report_capacity;
 	size_t leak_capacity, finding_capacity, site_capacity, process_capacity;
 	struct map process_numbers, site_numbers;
 	struct map finding_places, finding_sizes, finding_numbers;
@@ -162,7 +173,8 @@ struct log_analysis {
 	void *places; /* tree of nodes; see tsearch() */
 	struct log_analysis_nodes freed;
 	size_t live_count, freed_count;
-	uint64_t forgotten; /* freed ones */
+	uint64_t forgotten;                   /* freed ones */
+	struct log_analysis_process *leaving; /* what it has left is being listed */
 };
 
 /* @paths: of the files; stay the caller's. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events of one line: of the old servers and of the detailed log. Anything may precede them, such as the
+ * Events of one line: of the old servers, of ttmemd, and of the detailed log. Anything may precede them, such as the
  * time and host of a journal. They are recognized by their words, not by the check marks, which some terminals lose.
  */
 
 #include <string.h>
 
+#include "answers/seed-lines.h"
 #include "base/bits.h"
 #include "legacy/analyze/log-reader-private.h"
-#include "legacy/logs/legacy-lines.h"
 #include "model/types.h"
 
 struct log_line {
@@ -17,16 +17,17 @@ struct log_line {
 	uint8_t kind;
 	uint8_t type; /* 0 = what the line says */
 	uint8_t format;
-	bool is_resize, lacks_device, lacks_address;
+	bool is_resize, is_report, lacks_device, lacks_address;
 };
 
 #define ID " (buffer_id=%a"
+#define REPORT(KIND) KIND ": pid %p (%*), device %d"
 
 /* Behind "[PID P] ". */
 static const struct log_line event_lines[] = {
 	{"Allocated %!%S bytes of %t on device %d" ID ")", LOG_READER_ALLOC},
 	{"Allocated %!%S bytes of %t on device %d" ID ", ref_count=%r)", LOG_READER_ALLOC},
-	{"Freed buffer %!%a on device %d (%s bytes, FINAL)" LEGACY_LINES_RESIZED, LOG_READER_FREE,
+	{"Freed buffer %!%a on device %d (%s bytes, FINAL)" SEED_LINES_RESIZED, LOG_READER_FREE,
 	 .is_resize = true},
 	{"Freed buffer %!%a on device %d (%s bytes, FINAL)", LOG_READER_FREE},
 	{"Freed buffer %!%a on device %d (%s bytes, ref_count=%r remaining)", LOG_READER_FREE},
@@ -59,7 +60,18 @@ static const struct log_line lines[] = {
 	{"Invalid size ", LOG_READER_REJECTED},
 	{"Invalid buffer_type ", LOG_READER_REJECTED},
 
-	{"ALLOC: pid=%!%p device=%d size=%s type=%t addr=%a timestamp=%n%$", LOG_READER_ALLOC,
+	/* What ttmemd prints of its own accord. */
+	{"Process %p exited but left %c buffers allocated:", LOG_READER_LEFT},
+	{"Process %p (%*) exited but left %*allocated, as tt-metal's region tells",
+	 LOG_READER_LEFT},
+	{REPORT("double_free") ", %t, address %a", LOG_READER_ALREADY_FREED, .is_report = true},
+	{REPORT("double_free") ", address %a", LOG_READER_ALREADY_FREED, .is_report = true},
+	{REPORT("unknown_free") ", %t, address %a", LOG_READER_UNKNOWN_FREE, .is_report = true},
+	{REPORT("unknown_free") ", address %a", LOG_READER_UNKNOWN_FREE, .is_report = true},
+	{REPORT("size_change") ", %t, address %a", LOG_READER_RESIZED, .is_report = true},
+	{"[Device %d] Buffer %!%a: %s bytes %t (age: ", LOG_READER_LEFT_BUFFER},
+
+	{"ALLOC: pid=%!%p device=%d size=%s type=%y addr=%a timestamp=%n%$", LOG_READER_ALLOC,
 	 .format = LOG_READER_DETAILED},
 };
 
@@ -74,6 +86,12 @@ static const char *const known_lines[] = {
 	"  History (allocs=",
 	"DOUBLE-FREED BUFFERS",
 	"Allocation Server stopped",
+	"ttmemd %*: serving on ",
+	"ttmemd: old clients on ",
+	"ttmemd: http://",
+	" more: see \"ttmem leaks --pid ",
+	("⚠️  " REPORT("%*")),
+	"wire: pid %p ",
 };
 
 static enum log_scan scan_lines(const struct log_line *some, size_t count, const char *line,
@@ -94,6 +112,7 @@ static enum log_scan scan_lines(const struct log_line *some, size_t count, const
 		found.format = some[i].format;
 		found.type = some[i].type ? some[i].type : found.type;
 		found.is_resize = some[i].is_resize;
+		found.is_report = some[i].is_report;
 		found.lacks_device = some[i].lacks_device;
 		found.lacks_address = some[i].lacks_address;
 		*event = found;
@@ -154,6 +173,15 @@ static enum log_scan event_of_process(const char *line, const char *at,
 	return outcome == LOG_SCAN_OTHER && event_mark(line) ? LOG_SCAN_DAMAGED : outcome;
 }
 
+/* A report may be of several. */
+static void event_count(const char *line, struct log_reader_event *event)
+{
+	const char *comma = strrchr(line, ',');
+
+	if (event->is_report && (!comma || log_scan(comma, ", %c times", event) != LOG_SCAN_TAKEN))
+		event->count = 1;
+}
+
 enum log_scan log_reader_event_line(const char *line, struct log_reader_event *ret_event)
 {
 	const char *at = strstr(line, "[PID ");
@@ -161,6 +189,7 @@ enum log_scan log_reader_event_line(const char *line, struct log_reader_event *r
 
 	outcome = at ? event_of_process(line, at, ret_event)
 		     : scan_lines(lines, ARRAY_SIZE(lines), line, true, ret_event);
+	event_count(line, ret_event);
 	if (outcome == LOG_SCAN_OTHER &&
 	    ((!at && event_is_cut(NULL, event_mark(line))) || strncmp(line, "ALLOC:", 6) == 0))
 		return LOG_SCAN_DAMAGED;

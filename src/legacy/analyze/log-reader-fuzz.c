@@ -31,6 +31,7 @@ static void check(const struct log_analysis *analysis)
 	for (size_t i = 0; i < analysis->finding_count; i++)
 		row_found += analysis->findings[i].count;
 	assert(leaks == analysis->leak_count && bytes == row_bytes && found == row_found);
+	assert(analysis->unlisted <= analysis->unseen);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -21,6 +21,7 @@ struct log_reader {
 	struct log_reader_counts counts;
 	struct log_reader_record record;
 	struct log_reader_event header; /* of a stack_trace log: its pid */
+	struct log_reader_event left;   /* the last line of a process that left buffers */
 	bool is_cut;                    /* the line is longer than there is room for */
 	size_t length;
 	char line[LOG_READER_LINE_MAX + 1];

@@ -114,6 +114,67 @@ UNIT(server_rest)
 	       LOG_READER_REJECTED);
 }
 
+UNIT(what_a_process_left)
+{
+	const char *text = "⚠️  Process 12 exited but left 3 buffers allocated:\n"
+			   "    [Device 2] Buffer 0x1000: 64 bytes L1 (age: 15s)\n"
+			   "    [Device 0] Buffer 0x2000: 32 bytes DRAM (age: 1s) \"weights\"\n"
+			   "    ... and 1 more: see \"ttmem leaks --pid 12\"\n";
+
+	read_in_steps(text, 7);
+	assert(event_count == 3 && counts.damaged == 0 && counts.other == 0);
+	assert(events[0].kind == LOG_READER_LEFT && events[0].pid == 12 && events[0].count == 3);
+	assert(events[1].kind == LOG_READER_LEFT_BUFFER && events[1].pid == 12);
+	assert(events[1].device == 2 && events[1].size == 64 && events[1].type == 1);
+	assert(events[2].has_pid && events[2].address == 0x2000 && events[2].type == 0);
+	assert(one("⚠️  Process 7 (a (b)) exited but left 5.0 MiB allocated, as tt-metal's "
+		   "region "
+		   "tells; its buffers are not known\n")
+		       ->kind == LOG_READER_LEFT);
+	/* Buffers of nobody, and the beginning of one. */
+	read_in_steps("    [Device 2] Buffer 0x1000: 64 bytes L1 (age: 15s)\n", 99);
+	assert(event_count == 0 && counts.damaged == 0 && counts.other == 1);
+	read_in_steps("    [Device 2] Buffer 0x10", 99);
+	assert(event_count == 0 && counts.damaged == 1);
+}
+
+UNIT(what_ttmemd_says_of_itself)
+{
+	static const char *const known[] = {
+		"ttmemd 0.3.0: serving on /run/ttmemd.sock",
+		"ttmemd: old clients on /tmp/tt_allocation_server.sock",
+		"ttmemd: http://127.0.0.1:8877/",
+		"⚠️  overlap: pid 12 (app), device 0, DRAM, address 0x1000, 64 B",
+		"⚠️  held_at_close: pid 12 (app), device 0, L1, 12.0 KiB, 3 times",
+		"    ... and 1 more: see \"ttmem leaks --pid 12\"",
+		"wire: pid 12 w72 alloc device=0",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		read_in_steps(known[i], 1000);
+		assert(event_count == 0 && counts.damaged == 0 && counts.other == 0);
+		assert(counts.is_known);
+	}
+	/* Not what a shell says where it is not installed. */
+	read_in_steps("bash: line 1: ttmemd: command not found", 1000);
+	assert(counts.other == 1 && !counts.is_known);
+}
+
+UNIT(what_ttmemd_reports)
+{
+	const struct log_reader_event *event = one("⚠️  double_free: pid 12 (a, b), device 3, "
+						   "L1, address 0x1000, 64 B, \"x, y\"\n");
+
+	assert(event->kind == LOG_READER_ALREADY_FREED && event->is_report && event->pid == 12);
+	assert(event->device == 3 && event->type == 1 && event->address == 0x1000);
+	assert(event->count == 1);
+	event = one("⚠️  unknown_free: pid 12 (a), device 3, address 0x1000, 5 times\n");
+	assert(event->kind == LOG_READER_UNKNOWN_FREE && event->count == 5);
+	assert(event->type == LOG_READER_NO_TYPE);
+	event = one("⚠️  size_change: pid 12 (a), device 3, DRAM, address 0x1000, 64 B\n");
+	assert(event->kind == LOG_READER_RESIZED && event->is_report);
+}
+
 UNIT(six_digits_are_the_roundest_size)
 {
 	static const struct {

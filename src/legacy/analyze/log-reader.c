@@ -70,6 +70,27 @@ static bool log_reader_is_between(const char *line)
 	       strncmp(line, marks[1], strlen(marks[1])) == 0;
 }
 
+/* An event of one line. */
+static void log_reader_event(struct log_reader *log, struct log_reader_event *event)
+{
+	if (event->kind == LOG_READER_KNOWN) {
+		log->counts.is_known = true;
+		return;
+	}
+	if (event->kind == LOG_READER_LEFT)
+		log->left = *event;
+	/* The line before those of the buffers has the pid; without it they are in no known log. */
+	if (event->kind == LOG_READER_LEFT_BUFFER && !log->left.has_pid) {
+		log->counts.other++;
+		return;
+	}
+	if (event->kind == LOG_READER_LEFT_BUFFER) {
+		event->has_pid = true;
+		event->pid = log->left.pid;
+	}
+	log_reader_put(log, event);
+}
+
 /* A whole line, ended by NUL. */
 static void log_reader_line(struct log_reader *log)
 {
@@ -86,10 +107,8 @@ static void log_reader_line(struct log_reader *log)
 	if (outcome == LOG_SCAN_OTHER)
 		outcome = log_reader_event_line(log->line, &event);
 	is_known = outcome == LOG_SCAN_TAKEN && event.kind == LOG_READER_KNOWN;
-	if (is_known)
-		log->counts.is_known = true;
-	else if (outcome == LOG_SCAN_TAKEN && !log->is_cut)
-		log_reader_put(log, &event);
+	if (outcome == LOG_SCAN_TAKEN && (!log->is_cut || is_known))
+		log_reader_event(log, &event);
 	else if (outcome != LOG_SCAN_OTHER)
 		log->counts.damaged++;
 	else

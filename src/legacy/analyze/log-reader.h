@@ -6,7 +6,7 @@
  * are told apart by their content, line by line, so that a file may mix them with each other and with
  * whatever a program prints besides:
  *
- *	server		the allocation server's output, of all its versions, and of "ttmemd --log-events"
+ *	server		the allocation server's output, of all its versions, and that of ttmemd
  *	buffer_debug	TT_BUFFER_DEBUG_LOG: a record of several lines for each event, without a pid
  *	detailed	TT_ALLOC_TRACKING_DETAILED: a line for each allocation, and none for frees
  *	stack_trace	TT_ALLOC_STACK_TRACE: a record of several lines, after a header with the pid
@@ -41,8 +41,10 @@ enum log_reader_kind {
 	LOG_READER_STARTED,    /* the server has begun, and knows nothing yet */
 	LOG_READER_DEAD,       /* a process has ended, what it had is removed */
 	LOG_READER_REMOVED,    /* how much that was */
+	LOG_READER_LEFT, /* a process has ended; what it left follows, as far as it is listed */
+	LOG_READER_LEFT_BUFFER, /* listed there */
 
-	/* These have a device: */
+	/* What happens on a device: */
 	LOG_READER_ALLOC,
 	LOG_READER_FREE,
 	LOG_READER_UNKNOWN_FREE,  /* the server had no such buffer */
@@ -59,6 +61,7 @@ struct log_reader_event {
 	bool has_size;
 	bool is_hooked; /* no memory behind it */
 	bool is_resize; /* a free that is the first half of a size change */
+	bool is_report; /* of ttmemd, which prints the event itself elsewhere, or nowhere */
 	bool has_total;
 	bool lacks_device, lacks_address; /* a line that somebody has shortened */
 	uint32_t pid;
@@ -68,7 +71,7 @@ struct log_reader_event {
 		refs; /* that the server has afterwards; 0 = the log does not say, or none are left */
 	uint64_t address;
 	uint64_t size;
-	uint64_t count;         /* of LOG_READER_REMOVED */
+	uint64_t count;         /* of LOG_READER_REMOVED, LOG_READER_LEFT and reports */
 	uint64_t total;         /* bytes of that type on the device afterwards */
 	uint64_t total_rounded; /* that may be so much more or less */
 	uint64_t line;          /* where it begins, from 1 on */

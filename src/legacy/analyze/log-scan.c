@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "model/types.h"
 
@@ -138,6 +139,11 @@ static bool scan_field(char field, const char **at, struct log_reader_event *eve
 		return scan_address(at, &event->address);
 	case 't':
 		return scan_type(at, &event->type);
+	case 'y':
+		if (!scan_small(at, &event->type))
+			return false;
+		event->type = (uint32_t)bits_min(event->type, LOG_READER_NO_TYPE);
+		return true;
 	case 's':
 	case 'S':
 		event->has_size = true;

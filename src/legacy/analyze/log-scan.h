@@ -7,6 +7,7 @@
  *   %p  process id                    %d  device
  *   %a  address: decimal, or with 0x  %t  type of memory: its name, or its number
  *   %s  size                          %S  likewise, not 0
+ *   %y  type: its number
  *   %m  "1.5 MB", a size              %M  likewise, the total afterwards
  *   %r  references                    %c  how many
  *   %n  a number that does not matter

@@ -23,18 +23,6 @@ def logs(tmp_path):
     return Logs(tmp_path)
 
 
-@pytest.fixture
-def analyze(ttmem):
-    """Call as analyze(path, ...): the checked document."""
-
-    def run(*args, **options):
-        done = ttmem("analyze", "--json", *args, **options)
-        assert done.returncode == 0, done.stderr
-        return check_schema(json.loads(done.stdout))
-
-    return run
-
-
 def leaks(document):
     return sorted((leak["device"], int(leak["address"], 16)) for leak in document["leaks"])
 
@@ -132,29 +120,6 @@ def test_analysis_of_server_logs_matches_a_model(ttmemd, analyze, ids):
     model.alloc((os.getpid(), 999, "DRAM", 0x99000), 1)
     client.close()
     model.check(analyze(daemon.log))
-
-
-def test_buffers_of_a_dead_client_are_leaks(ttmemd, analyze, tmp_path):
-    """What the daemon removes from a dead client is a leak of that process."""
-    daemon = ttmemd.start("--log-events")
-    child = os.fork()
-    if child == 0:
-        client = daemon.old_client()
-        client.alloc(0, 0, 0x1000, 64)
-        client.alloc(1, 1, 0x2000, 128)
-        client.free(0, 0x1000)
-        client.query(0)
-        os._exit(0)
-    os.waitpid(child, 0)
-    wait_for(lambda: f"PID {child} is dead" in daemon.text(), "the end")
-    wait_for(lambda: f"from PID {child}" in daemon.text(), "the count")
-    document = analyze(daemon.log)
-    (leak,) = document["leaks"]
-    assert (leak["pid"], leak["device"], leak["size"]) == (child, 1, 128)
-    assert leak["how"] == "process_ended"
-    assert document["summary"]["unseen_left"] == 0
-    (process,) = [p for p in document["processes"] if p["pid"] == child]
-    assert process["ended"] is True and process["leaked_bytes"] == 128
 
 
 GUIDE = """\
