@@ -75,7 +75,7 @@ BEGIN {
 	folder("tui", "base model answers")
 	folder("cli/common", "base model answers recording/read recording/write symbol source/proc source/host source/books source/daemon-client source")
 	folder("legacy/analyze", "base book/format model answers symbol cli/common")
-	folder("legacy/commands", "base answers legacy/analyze legacy/wire model source/daemon-client cli/common")
+	folder("legacy/commands", "base answers legacy/wire model source/daemon-client cli/common")
 	folder("cli/bench", "base book/format book/read answers recording/write source/books sim cli/common ttmem/ttmem.h")
 	folder("cli/diff", "base model answers source/books recording/read cli/common")
 	folder("cli/replay", "base book/format book/read model answers source/books recording/read cli/common", "book/testing recording/testing")

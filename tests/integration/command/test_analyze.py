@@ -373,6 +373,37 @@ def test_cxx_names_in_logs_are_demangled(analyze, tmp_path):
     assert second["stack"] == [*decoded[:3], f"app: {hostile}"]
 
 
+TRACE = """\
+PID: 4711
+
+Allocation #1
+Device: 2
+Type: L1
+Size: 64 bytes (1 KB)
+Address: 0x40
+Stack trace:
+  libtt_metal.so : _ZN2tt8tt_metal6Buffer6createEPNS0_7IDeviceEmNS0_10BufferTypeE+0x10
+  app : _ZNSt6vectorIiSaIiEE9push_backERKi+0x1a
+  app : main.cold+0x1
+"""
+
+
+def test_cxx_names_with_offsets_are_demangled(analyze, ttmem, tmp_path):
+    """As the library writes them into the log of stack traces, where the process has no decoder; in the text, too."""
+    log = tmp_path / "log"
+    log.write_text(TRACE)
+    decoded = [
+        "libtt_metal.so : tt::tt_metal::Buffer::create(tt::tt_metal::IDevice*, unsigned long, tt::tt_metal::BufferType)+0x10",
+        "app : std::vector<int, std::allocator<int> >::push_back(int const&)+0x1a",
+        "app : main.cold+0x1",
+    ]
+    document = analyze(log)
+    assert document["leaks"][0]["stack"] == document["sites"][0]["stack"] == decoded
+    assert document["leaks"][0]["site"]["via"]["function"] == decoded[0].split(" : ")[1].removesuffix("+0x10")
+    text = ttmem("analyze", log).stdout
+    assert all(text.count(f"  {line}\n") == 2 for line in decoded)
+
+
 def test_several_files_are_one_log(analyze, tmp_path):
     lines = GUIDE.splitlines(True)
     (tmp_path / "1").write_text("".join(lines[:3]))
