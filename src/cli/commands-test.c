@@ -185,7 +185,7 @@ UNIT(buffers_one_by_one_and_in_groups)
 {
 	testing_command("buffers --from story.ttrec", 0,
 			"story.ttrec at T (T)\n"
-			"     SIZE   OCCUPIED  TYPE  DEV  PID  COMMAND       ADDRESS   REFS   AGE  "
+			"     SIZE   OCCUPIED  TYPE  DEV  PID  COMMAND       ADDRESS   REFS AGE  "
 			"NAME     PHASE\n"
 			" 24.0 MiB   24.0 MiB  DRAM    0  100  test          0x301000     1 T  "
 			"kv.1     decode\n"
@@ -211,7 +211,7 @@ UNIT(buffers_one_by_one_and_in_groups)
 	testing_command(
 		"buffers --from story.ttrec --sort age --limit 2", 0,
 		"story.ttrec at T (T)\n"
-		"     SIZE   OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS  REFS   AGE  NAME     "
+		"     SIZE   OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS  REFS AGE  NAME     "
 		"PHASE\n"
 		"768.0 KiB  768.0 KiB  DRAM    0  100  test     0x1000      1 T  weights  load\n"
 		"384.0 KiB  384.0 KiB  DRAM    1  100  test     0x1000      1 T  weights  load\n",
@@ -220,7 +220,7 @@ UNIT(buffers_one_by_one_and_in_groups)
 	testing_command(
 		"buffers --from story.ttrec --stacks --name kv*", 0,
 		"story.ttrec at T (T)\n"
-		"    SIZE  OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS   REFS   AGE  NAME  PHASE\n"
+		"    SIZE  OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS   REFS AGE  NAME  PHASE\n"
 		"24.0 MiB  24.0 MiB  DRAM    0  100  test     0x301000     1 T  kv.1  decode\n"
 		"              takes 24.0 MiB: 2.0 MiB in each of 12 banks\n"
 		"              step (/app/model.py:31)\n"
@@ -228,7 +228,7 @@ UNIT(buffers_one_by_one_and_in_groups)
 		"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
 	testing_command("buffers --from story.ttrec --by site", 0,
 			"story.ttrec at T (T)\n"
-			"    BYTES  BUFFERS  OLDEST  CALL SITE\n"
+			"    BYTES  BUFFERS OLDEST  CALL SITE\n"
 			" 24.0 MiB        1 T  DRAM kv.1 at step (model.py:31)\n"
 			"768.0 KiB        1 T  DRAM weights at load (model.py:12)\n"
 			"384.0 KiB        1 T  DRAM weights at load (model.py:13)\n"
@@ -237,21 +237,21 @@ UNIT(buffers_one_by_one_and_in_groups)
 			"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
 	testing_command("buffers --from story.ttrec --by name --type DRAM", 0,
 			"story.ttrec at T (T)\n"
-			"   BYTES  BUFFERS  OLDEST  NAME\n"
+			"   BYTES  BUFFERS OLDEST  NAME\n"
 			"24.0 MiB        1 T  kv.1\n"
 			" 1.1 MiB        2 T  weights\n"
 			"48.0 KiB        1 T  -\n",
 			"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
 	testing_command("buffers --from story.ttrec --by phase", 0,
 			"story.ttrec at T (T)\n"
-			"   BYTES  BUFFERS  OLDEST  PHASE\n"
+			"   BYTES  BUFFERS OLDEST  PHASE\n"
 			"24.0 MiB        1 T  decode\n"
 			" 1.2 MiB        3 T  load\n"
 			"48.0 KiB        1 T  -\n",
 			"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
 	testing_command("buffers --from story.ttrec --by thread", 0,
 			"story.ttrec at T (T)\n"
-			"   BYTES  BUFFERS  OLDEST  THREAD\n"
+			"   BYTES  BUFFERS OLDEST  THREAD\n"
 			"25.2 MiB        4 T  100/11\n"
 			"48.0 KiB        1 T  101/11\n",
 			"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
@@ -267,7 +267,7 @@ UNIT(what_the_ended_left)
 			"");
 	testing_command("leaks --from story.ttrec --summary", 0,
 			"story.ttrec at T (T)\n"
-			"PID  USER      COMMAND  ENDED     HOW          LEFT  BUFFERS  MOSTLY\n"
+			"PID  USER      COMMAND  ENDED HOW          LEFT  BUFFERS  MOSTLY\n"
 			"101  somebody  test T  SIGKILL  48.0 KiB        1  DRAM \n"
 			"Call sites: \"ttmem leaks --pid PID\" for one process, --full for all.\n",
 			"");

@@ -224,6 +224,11 @@ static void settle_all(char *text)
 {
 	static const char *const patterns[][2] = {
 		{" +[0-9]+(\\.[0-9]+)? (ns|us|ms|s|min|h)\\>( ago)?", " T"},
+		/* Their columns are as wide as the longest. */
+		{"  +AGE\\>", " AGE"},
+		{"  +OLDEST\\>", " OLDEST"},
+		{"  +AT\\>", " AT"},
+		{"ENDED  +", "ENDED "},
 		{"[0-9]{2}:[0-9]{2}:[0-9]{2}", "T"},
 		{"[0-9]{4}-[0-9]{2}-[0-9]{2}", "D"},
 		{"\"[a-z_]*(ns|stamp|ticks|time|age)\": ?[0-9]{2,}", "T"},

@@ -60,16 +60,20 @@ UNIT(an_address_is_inside_with_all_its_bytes)
 	assert(!bounds_hold(&(struct bounds){0, 0}, 0, 16));
 }
 
-#define SMALL_STACK 262144u
+#define SMALL_STACK (1u << 20)
+#define BOUNDS_FRAMES 65536u /* more than a call takes */
 
 static void *bounds_of_thread(void *context)
 {
 	struct bounds bounds;
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	uintptr_t *outside = context;
+	size_t left;
 
 	bounds_find(&bounds);
-	assert(bounds_room(&bounds) > SMALL_STACK / 2 && bounds_room(&bounds) < SMALL_STACK);
+	left = here - bounds.low;
+	assert(left < SMALL_STACK && bounds_room(&bounds) < left);
+	assert(bounds_room(&bounds) > left - BOUNDS_FRAMES);
 	assert(bounds.low < here && here < bounds.high);
 	assert(*outside < bounds.low || *outside >= bounds.high);
 	return NULL;

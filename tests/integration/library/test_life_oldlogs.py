@@ -415,11 +415,20 @@ PLACE in_handler_on_its_stack(long) { TAKE(0x5000); }
 PLACE on_small_stack(long) { TAKE(0x6000); }
 PLACE in_child(long) { TAKE(0x7000); }
 PLACE in_bare_child(long) { TAKE(0x8000); }
+PLACE deep_in_handler(long) { TAKE(0x9000); }
+
+/* More frames than are searched for a handler. */
+PLACE descend(int frames)
+{
+	frames ? descend(frames - 1) : deep_in_handler(0);
+	__asm__ volatile("");
+}
 
 static void handle(int number)
 {
 	is_forbidden = true;
 	number == SIGUSR1 ? in_handler(0) : in_handler_on_its_stack(0);
+	descend(1000);
 	is_forbidden = false;
 }
 
@@ -511,13 +520,13 @@ def test_names_are_decoded_only_where_memory_may_be_allocated(compiled, track, l
                           env={**track, **logs.settings(), "TTMEM_STACKS": how})
     assert done.returncode == 0
     sure = ["plain", "holding_nothing", "other_thread"]
-    rest = ["in_handler", "in_handler_on_its_stack", "on_small_stack", "in_child", "in_bare_child"]
+    rest = ["in_handler", "in_handler_on_its_stack", "on_small_stack", "in_child", "in_bare_child", "deep_in_handler"]
     decoded = {0x1000 * n: f"{name}(long)" for n, name in enumerate(sure, 1)}
     others = {0x1000 * n: f"_Z{len(name)}{name}l" for n, name in enumerate(sure + rest, 1)}
     expected = {**others, **decoded}
     if how == "fp":
         # They do not show where a stack ends. Handlers have none, and malloc() did not start the other thread.
-        expected = {n: others[n] for n in (0x1000, 0x2000, 0x6000, 0x7000, 0x8000)}
+        expected = {n: others[n] for n in (0x1000, 0x2000, 0x6000, 0x7000, 0x8000, 0x9000)}
     assert innermost(logs.buffer) == expected
 
 
