@@ -344,6 +344,7 @@ int links_add_consume(struct links *links, struct accept_peer *peer, uint32_t wa
 		.uid = link->who.uid,
 		.is_trusted = link_offer_trusts(link->who.uid),
 	};
+	links_look(links);
 	if (!quota_take(&links->users, link->sender.uid, 1))
 		return -EDQUOT;
 	r = packet_channel_new_consume(&link->channel, cleanup_steal_fd(&owned->fd), &config);
@@ -351,7 +352,6 @@ int links_add_consume(struct links *links, struct accept_peer *peer, uint32_t wa
 		quota_give(&links->users, link->sender.uid, 1);
 		return r;
 	}
-	links_look(links);
 	link->next = links->first;
 	links->first = link;
 	link_wants(cleanup_steal(link), want);
@@ -389,21 +389,31 @@ static size_t links_cut(const char *text, size_t length)
 	return end ? (size_t)(end - text) + 1 : LINK_TEXT_ROOM;
 }
 
+/* Whether all of a text can wait for it. A packet of it has at least one line, which is short. */
+static bool link_has_room(const struct link *link, size_t length)
+{
+	return link->queue.text + length <= LINK_QUEUE_TEXT_MAX &&
+	       link->queue.count + 2 * length / LINK_TEXT_ROOM + 1 < LINK_QUEUE_MAX;
+}
+
 bool links_print(struct links *links, struct book_id book, const char *text, size_t length)
 {
 	struct link *link = links->first;
 
 	while (link && !(link->want & LINK_WANT_LINES))
 		link = link->next;
-	if (!link || link->queue.text + length > LINK_QUEUE_TEXT_MAX)
+	if (!link || !link_has_room(link, length))
 		return false;
 	while (length > 0) {
 		struct link_item item = {.kind = LINK_LINES, .book = book};
 
 		item.length = links_cut(text, length);
 		item.text = malloc(item.length);
-		if (!item.text)
-			return false;
+		if (!item.text) {
+			/* Its beginning must not be printed twice. */
+			links->config.unprinted(links->config.context, text, length);
+			break;
+		}
 		memcpy(item.text, text, item.length);
 		link_tell(link, &item);
 		text += item.length;
