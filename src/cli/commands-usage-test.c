@@ -27,12 +27,11 @@ UNIT(what_is_not_there_is_told)
 		"+------------------------------------------------------------------------------+\n"
 		"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n",
 		"ttmem smi: there is no device 7; there are 0, 1\n");
-	testing_command(
-		"buffers --from story.ttrec --pid 99", 1,
-		"story.ttrec at T (T)\n"
-		"SIZE  OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS  REFS AGE  NAME  PHASE\n",
-		"ttmem buffers: the recording has no process 99 at that moment\n"
-		"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
+	testing_command("buffers --from story.ttrec --pid 99", 1,
+			"story.ttrec at T (T)\n"
+			"SIZE  OCCUPIED  TYPE  DEV  PID  COMMAND  ADDRESS  REFS AGE  NAME  PHASE\n",
+			"ttmem buffers: the recording has no process 99 at that moment\n"
+			"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");
 	testing_command("map --from story.ttrec -d 5", 1, "story.ttrec at T (T)\n",
 			"ttmem map: there is no device 5; there are 0, 1\n"
 			"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n");

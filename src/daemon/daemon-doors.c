@@ -68,6 +68,14 @@ static void doors_say(struct daemon *daemon, enum health_door_id id)
 				 door->shown.where, doors_words[id].after);
 }
 
+/* Whether it says at the start what it serves; an old server does not. */
+static bool doors_greets(const struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+
+	return !config->quiet && !config->log_events && !config->log_history;
+}
+
 /* @where is borrowed. */
 static void doors_opened(struct daemon *daemon, enum health_door_id id, const char *where)
 {
@@ -76,8 +84,9 @@ static void doors_opened(struct daemon *daemon, enum health_door_id id, const ch
 	if (door->shown.is_open)
 		return;
 	door->looked_ns = 0;
-	/* The first time daemon_run() tells it. */
-	door->is_told = door->shown.since_ns == 0;
+	/* The first time daemon_run() tells it, or else the program for old clients comes later. */
+	door->is_told =
+		door->shown.since_ns == 0 && (id != HEALTH_DOOR_LEGACY || !doors_greets(daemon));
 	pthread_mutex_lock(&daemon->lock);
 	door->shown = (struct health_door){
 		.is_wanted = true,

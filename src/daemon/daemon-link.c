@@ -52,6 +52,7 @@ static void link_stated(void *context)
 	if (!state) {
 		daemon_doors_legacy(daemon, NULL, 0, NULL);
 		daemon_legacy_gone(daemon);
+		daemon_report_drop(daemon);
 		return;
 	}
 	if (state->holder_kind <= SOCKET_LOCK_FILE)
@@ -79,6 +80,7 @@ int daemon_link_open(struct daemon *daemon)
 		.context = daemon,
 		.state = link_stated,
 		.unprinted = link_unprinted,
+		.report = daemon_report_take,
 	};
 
 	return links_new(&daemon->links, &config);
@@ -86,6 +88,7 @@ int daemon_link_open(struct daemon *daemon)
 
 void daemon_link_close(struct daemon *daemon)
 {
+	daemon_report_drop(daemon);
 	links_free(daemon->links);
 	while (daemon->link_paths) {
 		struct daemon_link_path *path = daemon->link_paths;

@@ -7,10 +7,13 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/files/user-file.h"
 #include "daemon/daemon-moment-gaps.h"
 #include "daemon/daemon.h"
 #include "daemon/flight/moment-cache.h"
 #include "daemon/flight/moment-list.h"
+#include "daemon/notify/log-writer.h"
+#include "daemon/notify/log-writer.h"
 #include "daemon/recorder/recorder-moments.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"
@@ -165,4 +168,34 @@ int daemon_moments_list(void *context, const struct query *query, const struct q
 	moment_list_finish(&list);
 	moment_list_write(json, &list, clock_ns(CLOCK_REALTIME));
 	return 0;
+}
+
+/* Without a folder for its files there is none, and that is said; everything else goes on. */
+int daemon_open_black_box(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	const struct black_box_config box = {
+		.state = config->state,
+		.keep_s = config->keep_s,
+		.time_ns = config->flight.time_s * NS_PER_S,
+		.size_max = config->flight.size,
+		.symbols = daemon->symbols,
+		.loop = daemon->loop,
+		.context = daemon,
+		.copied = daemon_keep_copied,
+	};
+	int r;
+
+	if (!config->flight.size)
+		return 0;
+	r = black_box_new(&daemon->black_box, &box);
+	if (r == 0)
+		return moment_cache_new(&daemon->moments, daemon->black_box);
+	if (r != -ENOMEM) {
+		log_writer_print(daemon->log_writer,
+				 "ttmemd: no flight recorder: cannot write to %s/flight: %s\n",
+				 config->state, user_file_error(r));
+		r = 0;
+	}
+	return r;
 }

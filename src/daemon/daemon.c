@@ -283,36 +283,6 @@ static int daemon_open_collector(struct daemon *daemon)
 	return collector_new(&daemon->collector, &config);
 }
 
-/* Without a folder for its files there is none, and that is said; everything else goes on. */
-static int daemon_open_black_box(struct daemon *daemon)
-{
-	const struct config *config = daemon->config;
-	const struct black_box_config box = {
-		.state = config->state,
-		.keep_s = config->keep_s,
-		.time_ns = config->flight.time_s * NS_PER_S,
-		.size_max = config->flight.size,
-		.symbols = daemon->symbols,
-		.loop = daemon->loop,
-		.context = daemon,
-		.copied = daemon_keep_copied,
-	};
-	int r;
-
-	if (!config->flight.size)
-		return 0;
-	r = black_box_new(&daemon->black_box, &box);
-	if (r == 0)
-		return moment_cache_new(&daemon->moments, daemon->black_box);
-	if (r != -ENOMEM) {
-		log_writer_print(daemon->log_writer,
-				 "ttmemd: no flight recorder: cannot write to %s/flight: %s\n",
-				 config->state, user_file_error(r));
-		r = 0;
-	}
-	return r;
-}
-
 /* Who hears of incidents, besides the log. */
 static int daemon_open_notices(struct daemon *daemon)
 {

@@ -112,6 +112,8 @@ struct daemon {
 	struct native *native;
 	struct links *links; /* with programs that keep books */
 	struct daemon_link_path *link_paths;
+	struct daemon_report *reports; /* asked for over a link */
+	uint64_t report_number;        /* of the last one */
 	struct daemon_legacy legacy;
 	struct keeper *keeper;
 	bool keeper_is_lost; /* and that was logged */
@@ -213,6 +215,15 @@ void daemon_link_consume(void *context, struct accept_peer *peer, uint32_t want)
 void daemon_link_dead(struct daemon *daemon, const struct notice *notice);
 bool daemon_link_lines(struct daemon *daemon, const struct notice *notice);
 
+/*
+ * The report of remaining buffers with the history of each, from the program that has it. From any thread but the
+ * loop's. 0, or a negative errno: -ENOENT if nobody has it.
+ */
+int daemon_report(struct daemon *daemon, FILE *out);
+void daemon_report_take(void *context, uint64_t number, const char *text, size_t length);
+/* Nobody answers any more. */
+void daemon_report_drop(struct daemon *daemon);
+
 /* access_may_see() for the store; @context is the peer. */
 bool daemon_may_see(const void *context, uint32_t maker, const char *namespaces);
 
@@ -223,6 +234,9 @@ web_answer_fn daemon_growth, daemon_commands;
 /* The history, for the thread that asks. 0, or a negative errno: -EOPNOTSUPP if there is none. */
 int daemon_reader(struct daemon *daemon, const struct query_asker *asker,
 		  struct store_reader **ret_reader);
+
+/* The flight recorder, if there is to be one. 0 or a negative errno. */
+int daemon_open_black_box(struct daemon *daemon);
 
 /* Moments of the past, for the provider. From any thread but the loop's. */
 int daemon_moments_snapshot(struct daemon *daemon, const struct snapshot_request *request,

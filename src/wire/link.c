@@ -20,6 +20,8 @@ static size_t link_size(uint32_t kind)
 		return sizeof(struct link_book);
 	case LINK_SYNC:
 	case LINK_SYNCED:
+	case LINK_REPORT:
+	case LINK_ASK:
 		return sizeof(struct link_sync);
 	case LINK_STATE:
 		return sizeof(struct link_state);

@@ -31,12 +31,16 @@ enum link_kind {
 	LINK_CLOSED = 3, /* struct link_book: nothing more is written to it */
 	LINK_SYNC = 4,   /* struct link_sync */
 	LINK_STATE = 5,  /* struct link_state, when it has changed; at most once a second */
+	LINK_REPORT =
+		6, /* struct link_sync, then a part of the report; without text: that was all */
 	/* From ttmemd. */
 	LINK_BOOK = 16,  /* struct link_process, with the book and, if there is one, a pidfd */
 	LINK_ENDED = 17, /* struct link_book: its process has ended, or runs another program */
 	LINK_LINES = 18, /* struct link_book, then text for the log, about that process */
 	LINK_SYNCED =
 		19, /* struct link_sync: everything that was known when it was sent has been told */
+	LINK_ASK =
+		21, /* struct link_sync: for the report of remaining buffers, with their history */
 	LINK_STOP = 20, /* ttmemd is stopped: a program that a ttmemd has started ends, too */
 };
 
@@ -118,7 +122,9 @@ struct link_state {
 	uint32_t holder;      /* the process that has the socket instead; 0 = not known */
 	uint32_t holder_user; /* of what is at the path instead, and what that is: */
 	uint32_t holder_kind; /* enum socket_lock_kind */
-	char path[112];       /* of the socket */
+	uint32_t has_history; /* 1 = LINK_ASK is answered with the history of each buffer */
+	uint32_t reserved;
+	char path[112]; /* of the socket */
 };
 
 _Static_assert(sizeof(struct link_head) == 16, "head size");
@@ -127,7 +133,7 @@ _Static_assert(sizeof(struct link_book) == 32, "book size");
 _Static_assert(sizeof(struct link_offer) == 48, "offer size");
 _Static_assert(sizeof(struct link_sync) == 24, "sync size");
 _Static_assert(sizeof(struct link_process) == 208, "process size");
-_Static_assert(sizeof(struct link_state) == 248, "state size");
+_Static_assert(sizeof(struct link_state) == 256, "state size");
 
 /* Fills the head; @size is that of the whole packet. */
 void link_head_init(struct link_head *head, enum link_kind kind, size_t size);

@@ -57,6 +57,14 @@ static void fuzz_stated(void *context)
 	assert(!state || memchr(state->path, '\0', sizeof(state->path)));
 }
 
+static void fuzz_report(void *context, uint64_t number, const char *text, size_t length)
+{
+	(void)context;
+	(void)number;
+	(void)text;
+	(void)length;
+}
+
 static void fuzz_unprinted(void *context, const char *text, size_t length)
 {
 	(void)context;
@@ -89,8 +97,10 @@ static void fuzz_open(struct fuzz *fuzz)
 						     .added = fuzz_tracked,
 						     .ended = fuzz_tracked,
 						     .replaced = fuzz_tracked}};
-	struct links_config links = {
-		.context = fuzz, .state = fuzz_stated, .unprinted = fuzz_unprinted};
+	struct links_config links = {.context = fuzz,
+				     .state = fuzz_stated,
+				     .unprinted = fuzz_unprinted,
+				     .report = fuzz_report};
 	struct accept_peer *peer = calloc(1, sizeof(*peer));
 	int pair[2];
 

@@ -245,6 +245,36 @@ UNIT(a_state_is_believed_of_who_is_trusted)
 	links_testing_close(&world);
 }
 
+UNIT(a_report_is_asked_of_who_has_it_and_believed_of_who_is_trusted)
+{
+	struct link_state state = {.has_history = 1, .path = "/run/old"};
+	struct {
+		struct link_sync head;
+		char text[8];
+	} part = {.head.number = LINKS_TESTING_REPORT, .text = "report"};
+	uid_t user = links_testing_need_root(LINKS_TESTING_USER);
+	struct links_testing world;
+	struct link_sync ask;
+	int keeper, hostile;
+
+	links_testing_open(&world);
+	hostile = links_testing_link_begin(&world, user, 0, 0);
+	links_testing_give(&world, hostile, LINK_STATE, &state, sizeof(state), NULL, 0);
+	assert(!links_ask(world.links, LINKS_TESTING_REPORT));
+	keeper = links_testing_link_begin(&world, 0, 0, 0);
+	links_testing_give(&world, keeper, LINK_STATE, &state, sizeof(state), NULL, 0);
+	assert(links_ask(world.links, LINKS_TESTING_REPORT));
+	assert(links_testing_take(&world, keeper, &ask, sizeof(ask), NULL) == LINK_ASK);
+	assert(ask.number == LINKS_TESTING_REPORT);
+	links_testing_give(&world, hostile, LINK_REPORT, &part, sizeof(part), NULL, 0);
+	assert(world.reported == 0);
+	links_testing_give(&world, keeper, LINK_REPORT, &part, sizeof(part), NULL, 0);
+	links_testing_give(&world, keeper, LINK_REPORT, &part, sizeof(part.head), NULL, 0);
+	assert(world.reported == sizeof(part.text) && world.reports == 1);
+	assert(close(keeper) == 0 && close(hostile) == 0);
+	links_testing_close(&world);
+}
+
 UNIT(a_user_has_a_few_links_and_others_have_theirs)
 {
 	uid_t user = links_testing_need_root(LINKS_TESTING_USER), other = LINKS_TESTING_OTHER;

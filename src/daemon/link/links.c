@@ -249,6 +249,12 @@ static void link_received(void *context, const void *bytes, size_t length, struc
 		item.number = packet.sync.number;
 		link_tell(link, &item);
 		break;
+	case LINK_REPORT:
+		if (link->sender.is_trusted)
+			link->links->config.report(link->links->config.context, packet.sync.number,
+						   (const char *)bytes + sizeof(packet.sync),
+						   length - sizeof(packet.sync));
+		break;
 	case LINK_STATE:
 		link_take_state(link, &packet.state);
 		break;
@@ -368,6 +374,20 @@ void links_ended(struct links *links, const struct tracked *tracked)
 {
 	for (struct link *link = links ? links->first : NULL; link; link = link->next)
 		link_tell_of(link, LINK_ENDED, tracked);
+}
+
+bool links_ask(struct links *links, uint64_t number)
+{
+	struct link_sync ask = {.number = number};
+	struct link *link = links->first;
+
+	while (link && !link->state.has_history)
+		link = link->next;
+	if (!link)
+		return false;
+	link_head_init(&ask.head, LINK_ASK, sizeof(ask));
+	packet_channel_send(link->channel, &ask, sizeof(ask), NULL, 0);
+	return true;
 }
 
 void links_stop(struct links *links)

@@ -33,6 +33,8 @@ struct links_config {
 	void (*state)(void *context);
 	/* A link has ended that was to print this: text for the log. */
 	void (*unprinted)(void *context, const char *text, size_t length);
+	/* A part of the report that links_ask() asked for; length 0 = that was all, or nobody has one any more. */
+	void (*report)(void *context, uint64_t number, const char *text, size_t length);
 };
 
 int links_new(struct links **ret_links, const struct links_config *config);
@@ -50,6 +52,9 @@ void links_ended(struct links *links, const struct tracked *tracked);
  * the caller does.
  */
 bool links_print(struct links *links, struct book_id book, const char *text, size_t length);
+
+/* Asks who has the history of buffers for its report. False: nobody has it. */
+bool links_ask(struct links *links, uint64_t number);
 
 /* Tells all of them that the daemon is stopped. */
 void links_stop(struct links *links);

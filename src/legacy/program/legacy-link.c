@@ -28,6 +28,7 @@
 
 #define LINK_AGAIN_NS UINT64_C(50000000) /* doubled up to the next */
 #define LINK_AGAIN_MAX_NS NS_PER_S
+#define LINK_REPORT_PIECE 32768u        /* bytes of text in a packet */
 #define LINK_PATIENCE_NS (2 * NS_PER_S) /* for an answer to LINK_SYNC */
 
 struct legacy_link {
@@ -41,6 +42,8 @@ struct legacy_link {
 	bool is_asked;            /* somebody waits for the last one */
 	bool is_settled;
 	struct link_state state; /* the last one */
+	uint64_t report;         /* the number of the report that ttmemd waits for */
+	bool is_reporting;
 };
 
 /* Whoever waits for what ttmemd knows waits no longer. */
@@ -202,6 +205,39 @@ static void link_take_lines(const struct legacy_link *link, const char *text, si
 	legacy_server_lines_consume(link->server, copy, length);
 }
 
+static void link_send_report(struct legacy_link *link, const char *text, size_t length)
+{
+	uint8_t packet[LINK_PACKET_MAX];
+	struct link_sync head = {.number = link->report};
+
+	link_head_init(&head.head, LINK_REPORT, sizeof(head) + length);
+	memcpy(packet, &head, sizeof(head));
+	memcpy(packet + sizeof(head), text, length);
+	link_send(link, packet, sizeof(head) + length, NULL, 0);
+}
+
+void legacy_link_report(void *context, const char *text, size_t length)
+{
+	struct legacy_link *link = context;
+
+	link->is_reporting = false;
+	for (size_t at = 0; text && at < length; at += LINK_REPORT_PIECE)
+		link_send_report(link, text + at, bits_min(length - at, LINK_REPORT_PIECE));
+	link_send_report(link, "", 0);
+}
+
+/* One at a time: whoever asks again gets the answer, too. */
+static void link_take_question(struct legacy_link *link, uint64_t number)
+{
+	link->report = number;
+	if (!link->server) {
+		link_send_report(link, "", 0);
+	} else if (!link->is_reporting) {
+		link->is_reporting = true;
+		legacy_server_ask(link->server);
+	}
+}
+
 static void link_received(void *context, const void *bytes, size_t length, struct fd_pass *fds)
 {
 	struct legacy_link *link = context;
@@ -220,6 +256,10 @@ static void link_received(void *context, const void *bytes, size_t length, struc
 		break;
 	case LINK_LINES:
 		link_take_lines(link, (const char *)bytes + sizeof(book), length - sizeof(book));
+		break;
+	case LINK_ASK:
+		memcpy(&sync, bytes, sizeof(sync));
+		link_take_question(link, sync.number);
 		break;
 	case LINK_STOP:
 		link->config.stop(link->config.context);

@@ -55,5 +55,7 @@ void legacy_link_kept(void *context, const struct tracked *tracked, struct book_
 void legacy_link_closed(void *context, const struct tracked *tracked);
 bool legacy_link_sync(void *context);
 
+void legacy_link_report(void *context, const char *text, size_t length);
+
 /* What ttmemd shows of us; sent if it has changed. The head need not be set. */
 void legacy_link_state(struct legacy_link *link, const struct link_state *state);

@@ -5,7 +5,6 @@
 #include "legacy/program/legacy-program.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,11 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/files/small-file.h"
 #include "base/files/socket-lock.h"
 #include "base/quota.h"
 #include "base/threads/loop.h"
@@ -35,6 +32,7 @@
 #include "daemon/registry/tracked.h"
 #include "daemon/symbols/symbols-files.h"
 #include "daemon/symbols/symbols.h"
+#include "legacy/program/legacy-left.h"
 #include "legacy/program/legacy-link.h"
 #include "legacy/server/legacy-server.h"
 #include "source/books/scan.h"
@@ -44,12 +42,6 @@
 	(5 * NS_PER_S)           /* for ttmemd to hand over the books of an earlier one of us */
 #define PROGRAM_SERVED_ALREADY 3 /* our exit code, too: ttmemd knows it */
 #define PROGRAM_PRIORITY (-10)   /* old clients wait for the loop, as for setpriority() */
-
-/* An old client's book, kept by an earlier one of us. */
-struct program_left {
-	struct scan_book *book;
-	int pid_fd;
-};
 
 struct program {
 	const struct config *config;
@@ -69,8 +61,7 @@ struct program {
 	struct legacy_link *link;
 	struct legacy_held held;
 	struct legacy_server *server;
-	struct program_left *left;
-	size_t left_count, left_capacity;
+	struct legacy_left left;
 	struct loop_timer second;
 	int status; /* of the socket: 0 = it listens, or why not */
 	struct socket_lock_holder holder;
@@ -158,36 +149,12 @@ static struct book_list *program_books(void *context)
 	return registry_books(context);
 }
 
-/* Whether that is another one of us: it was started by a ttmemd that was killed, and goes on. */
-static bool program_is_another(uint32_t pid)
-{
-	char path[48], comm[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
-	return pid != 0 && pid != (uint32_t)getpid() &&
-	       small_file_read_line(AT_FDCWD, path, comm, sizeof(comm)) > 0 &&
-	       strcmp(comm, "ttmem-legacy") == 0;
-}
-
-/*
- * What an earlier one of us has kept; it is continued once the connections are back. One that lives has only lost its
- * link for a moment.
- */
+/* What an earlier one of us has kept. */
 static void program_take_left(void *context, struct scan_book *book, int pid_fd)
 {
 	struct program *program = context;
-	CLEANUP_CLOSE int owned = pid_fd;
-	struct program_left *list = array_grow(program->left, &program->left_capacity,
-					       program->left_count + 1, sizeof(*list));
 
-	if (list)
-		program->left = list;
-	if (!list || program_is_another(book->reader.header.keeper)) {
-		scan_book_free(book); /* ttmemd has it, and reports it when the process ends */
-		return;
-	}
-	list[program->left_count++] =
-		(struct program_left){.book = book, .pid_fd = cleanup_steal_fd(&owned)};
+	legacy_left_add_consume(&program->left, book, pid_fd);
 }
 
 /* ttmemd is stopped by hand, and so are we, if it was one that has started us. */
@@ -197,25 +164,6 @@ static void program_stop(void *context)
 
 	if (program->is_started)
 		loop_stop(program->loop);
-}
-
-/* Its living clients have a book as before; of one that has ended, what is still in its connection counts. */
-static void program_continue(struct program *program)
-{
-	for (size_t i = 0; i < program->left_count; i++) {
-		struct program_left *left = &program->left[i];
-
-		if (left->pid_fd >= 0 ||
-		    legacy_server_hears(program->server, left->book->owner.id)) {
-			/* Without room ttmemd keeps the old one, as it is. */
-			(void)legacy_server_adopt_consume(program->server, left->book,
-							  left->pid_fd);
-		} else {
-			scan_book_free(left->book);
-		}
-	}
-	free(cleanup_steal(program->left));
-	program->left_count = 0;
 }
 
 static int program_open_books(struct program *program)
@@ -302,7 +250,8 @@ static int program_open_server(struct program *program)
 		.keeping = {.context = program->link,
 			    .kept = legacy_link_kept,
 			    .closed = legacy_link_closed,
-			    .sync = legacy_link_sync},
+			    .sync = legacy_link_sync,
+			    .report = legacy_link_report},
 		.log_events = config->log_events || config->log_history,
 		.log_history = config->log_history,
 		.decimal_ids = config->decimal_ids,
@@ -360,7 +309,8 @@ static bool program_is_served(const struct program *program)
 	const struct socket_lock_holder *holder = &program->holder;
 
 	return program->status < 0 && holder->kind == SOCKET_LOCK_LIVE &&
-	       (holder->uid == 0 || holder->uid == geteuid()) && program_is_another(holder->pid);
+	       (holder->uid == 0 || holder->uid == geteuid()) &&
+	       legacy_left_is_another(holder->pid);
 }
 
 static void program_tell_state(struct program *program)
@@ -371,6 +321,7 @@ static void program_tell_state(struct program *program)
 		.holder = program->holder.pid,
 		.holder_user = program->holder.uid,
 		.holder_kind = (uint32_t)program->holder.kind,
+		.has_history = program->config->log_history && !program->config->quiet,
 	};
 
 	legacy_server_counts(program->server, &counts);
@@ -493,7 +444,7 @@ static int program_open(struct program *program)
 	if (r < 0)
 		return r;
 	legacy_link_serve(program->link, program->server);
-	program_continue(program);
+	legacy_left_continue(&program->left, program->server);
 	program_listen(program);
 	if (program->is_started && program_is_served(program))
 		return PROGRAM_SERVED_ALREADY;
@@ -512,12 +463,7 @@ static void program_close(struct program *program)
 	if (program->server)
 		legacy_server_finish(program->server);
 	legacy_link_free(program->link);
-	for (size_t i = 0; i < program->left_count; i++) {
-		scan_book_free(program->left[i].book);
-		if (program->left[i].pid_fd >= 0)
-			(void)close(program->left[i].pid_fd); /* nothing was written to it */
-	}
-	free(program->left);
+	legacy_left_deinit(&program->left);
 	registry_free(program->registry);
 	legacy_server_free(program->server);
 	collector_free(program->collector);

@@ -2,10 +2,12 @@
 
 /* ttmem-legacy: serves clients of the old allocation server. */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "daemon/config/config.h"
 #include "legacy/program/legacy-program.h"
@@ -38,6 +40,9 @@ int main(int argc, char **argv)
 		config_deinit(&config);
 		return config_exit_code(r);
 	}
+	/* So that ps and pkill know it. */
+	if (config.is_old_name)
+		(void)prctl(PR_SET_NAME, program_invocation_short_name);
 	/* Without memory for it the next call fails. */
 	(void)site_skip_frames(config.skip_frames);
 	r = legacy_program_run(&config, is_started, listening);

@@ -35,6 +35,7 @@ enum question_kind {
 	QUESTION_KERNELS,
 	QUESTION_SUMMARY,
 	QUESTION_STATISTICS,
+	QUESTION_REPORT, /* for ttmemd */
 };
 
 struct legacy_question {
@@ -70,7 +71,7 @@ static void question_free(struct legacy_question *question)
 static bool question_wants_buffers(const struct legacy_question *question)
 {
 	return question->kind == QUESTION_TEXT || question->kind == QUESTION_REMAINING ||
-	       question->kind == QUESTION_KERNELS;
+	       question->kind == QUESTION_KERNELS || question->kind == QUESTION_REPORT;
 }
 
 static void question_encode(struct legacy_question *question, FILE *out,
@@ -111,6 +112,9 @@ static void question_write(struct legacy_question *question, FILE *out,
 		break;
 	case QUESTION_KERNELS:
 		question->outcome = remaining_report_kernels(out, snapshot);
+		break;
+	case QUESTION_REPORT:
+		question->outcome = legacy_report_remaining(out, snapshot, history);
 		break;
 	case QUESTION_SUMMARY:
 		legacy_report_summary(out, snapshot);
@@ -204,7 +208,11 @@ static void question_done(struct legacy_server *server, struct legacy_question *
 	bool is_last = question->outcome < 0 || question->kind == QUESTION_RECORDS;
 	uint8_t *bytes = NULL;
 
-	if (question->outcome == 0 && question->kind >= QUESTION_REMAINING) {
+	if (question->kind == QUESTION_REPORT) {
+		server->config.keeping.report(server->config.keeping.context,
+					      question->outcome == 0 ? question->result : NULL,
+					      question->length);
+	} else if (question->outcome == 0 && question->kind >= QUESTION_REMAINING) {
 		if (question_may_print(server, question, question->length))
 			legacy_server_lines_consume(server, cleanup_steal(question->result),
 						    question->length);
@@ -349,6 +357,13 @@ void legacy_question_put_report(struct legacy_server *server, enum legacy_report
 {
 	/* If out of memory, there is no report; the next one may be made. */
 	(void)question_new(server, QUESTION_REMAINING + (enum question_kind)kind);
+	question_start(server);
+}
+
+void legacy_server_ask(struct legacy_server *server)
+{
+	if (server->is_stopped || !question_new(server, QUESTION_REPORT))
+		server->config.keeping.report(server->config.keeping.context, NULL, 0);
 	question_start(server);
 }
 

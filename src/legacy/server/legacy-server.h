@@ -75,6 +75,8 @@ struct legacy_keeping {
 	 * nothing is called.
 	 */
 	bool (*sync)(void *context);
+	/* The report that legacy_server_ask() asked for; text NULL = there is none. */
+	void (*report)(void *context, const char *text, size_t length);
 };
 
 struct legacy_config {
@@ -154,6 +156,9 @@ void legacy_server_hold(struct legacy_server *server);
 
 /* Whether a connection may still have messages of that process, which has ended. */
 bool legacy_server_hears(const struct legacy_server *server, struct process_id process);
+
+/* Asks for the report of remaining buffers with their history, for ttmemd: legacy_keeping.report(). */
+void legacy_server_ask(struct legacy_server *server);
 
 /* Answers are up to date: as legacy_keeping.sync() says. */
 void legacy_server_synced(struct legacy_server *server);

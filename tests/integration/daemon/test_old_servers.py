@@ -254,3 +254,31 @@ def test_watch_tells_of_programs_that_it_could_not_follow(ttmemd):
 
     wait_for(lambda: all(map(is_told, pids)), "a line or a note of each")
     assert f"pid {lives.pid} " not in notes.read_text()
+
+
+def test_by_an_old_name_beside_a_ttmemd_old_clients_are_served(ttmemd):
+    """It starts no second ttmemd: what its clients have is known to the one that runs."""
+    ttmemd.start("--legacy-socket", "none")
+    link = ttmemd.folder / "allocation_server_poc"
+    link.symlink_to(ttmemd.program)
+    reading, writing = os.pipe()
+    command = [link, "--socket", ttmemd.socket, "--legacy-socket", ttmemd.legacy, "--config", "none",
+               "--ready-fd", writing]  # fmt: skip
+    with open(ttmemd.folder / "lines", "w", encoding="utf-8") as lines, open(reading, "rb") as ready:
+        server = ttmemd.adopt(subprocess.Popen([*map(str, command)], env=ttmemd.env, stdin=subprocess.DEVNULL,
+                                               stdout=lines, pass_fds=[writing]))  # fmt: skip
+        os.close(writing)
+        assert ready.read(1) == b"\n"
+    assert output("pgrep", "--ns", os.getpid(), "allocation_serv").split() == [str(server.pid)]
+    client = OldClient(ttmemd.legacy)
+    client.alloc(OURS, 0, 0x1000, 4096)
+    assert client.query(OURS)[0] == 4096
+    (process,) = ttmemd.json("ps")["processes"]
+    assert process["pid"] == os.getpid() and process["source"] == "socket"
+    client.close()
+    server.terminate()
+    assert server.wait(timeout=LIMIT) == 0
+    assert not ttmemd.legacy.exists()
+    text = (ttmemd.folder / "lines").read_text(encoding="utf-8")
+    assert text.startswith("🚀 Allocation Server started\n") and "(buffer_id=0x1000)" in text
+    assert text.endswith("🛑 Allocation Server stopped\n")

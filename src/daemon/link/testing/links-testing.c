@@ -55,6 +55,15 @@ static void stated(void *context)
 	((struct links_testing *)context)->states++;
 }
 
+static void reported(void *context, uint64_t number, const char *text, size_t length)
+{
+	struct links_testing *world = context;
+
+	assert(number == LINKS_TESTING_REPORT && (length == 0 || text[0] == 'r'));
+	world->reported += length;
+	world->reports += length == 0;
+}
+
 static void unprinted(void *context, const char *text, size_t length)
 {
 	struct links_testing *world = context;
@@ -67,7 +76,8 @@ void links_testing_open(struct links_testing *world)
 {
 	struct registry_config registry = {
 		.hooks = {.context = world, .added = added, .ended = ended, .replaced = replaced}};
-	struct links_config links = {.context = world, .state = stated, .unprinted = unprinted};
+	struct links_config links = {
+		.context = world, .state = stated, .unprinted = unprinted, .report = reported};
 
 	*world = (struct links_testing){0};
 	assert(loop_new(&world->loop) == 0);

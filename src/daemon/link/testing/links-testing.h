@@ -24,6 +24,7 @@ struct worker;
 #define LINKS_TESTING_USER 12345
 #define LINKS_TESTING_OTHER 12346
 #define LINKS_TESTING_BOOKS 8
+#define LINKS_TESTING_REPORT UINT64_C(7) /* the number that is asked for */
 
 struct links_testing {
 	struct loop *loop;
@@ -41,6 +42,8 @@ struct links_testing {
 	const struct tracked *added; /* the last one */
 	unsigned int ended, replaced, states;
 	size_t unprinted; /* bytes */
+	size_t reported;  /* likewise; and how many whole reports */
+	unsigned int reports;
 };
 
 void links_testing_open(struct links_testing *world);
