@@ -222,6 +222,27 @@ UNIT(lines_that_could_not_be_sent_are_given_back)
 	links_testing_close(&world);
 }
 
+UNIT(a_program_that_reads_nothing_prints_nothing)
+{
+	static const struct book_id book = {1, 1};
+	struct link_sync sync = {0};
+	struct links_testing world;
+	int printer;
+
+	links_testing_open(&world);
+	printer = links_testing_link_begin(&world, getuid(), LINK_WANT_LINES, 0);
+	link_head_init(&sync.head, LINK_SYNC, sizeof(sync));
+	while (links_print(world.links, book, "x\n", 2)) {
+		while (send(printer, &sync, sizeof(sync), MSG_DONTWAIT) == sizeof(sync))
+			;
+		assert(loop_turn(world.loop, 0) == 0);
+	}
+	/* It was too slow, or its queue is full; either way the caller prints what comes now. */
+	links_testing_settle(&world);
+	assert(!links_print(world.links, book, "x\n", 2) && close(printer) == 0);
+	links_testing_close(&world);
+}
+
 UNIT(a_state_is_believed_of_who_is_trusted)
 {
 	struct link_state state = {.clients = 5, .path = "/run/old"};
