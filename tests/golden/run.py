@@ -32,7 +32,8 @@ from release import add_to_release, explain, numbered, read_transcript, release_
 INSIDE = "TTMEM_GOLDEN_INSIDE"
 ROLES = ("library", "daemon", "successor", "command")
 PROGRAMS = (
-    "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.so*", "src/metal/libttmem-metal.so", "tests/programs/player",
+    "src/cli/ttmem", "src/daemon/ttmemd", "src/legacy/program/ttmem-legacy", "src/lib/libttmem.so*",
+    "src/metal/libttmem-metal.so", "tests/programs/player",
 )  # fmt: skip
 
 
