@@ -25,7 +25,7 @@ UNIT(a_kept_book_is_its_processs)
 
 	links_testing_open(&world);
 	pid = links_testing_child_new(&world, getuid(), NULL);
-	keeper = links_testing_link_begin(&world, getuid(), 0, 0);
+	keeper = links_testing_link_begin(&world, getuid(), LINK_WANT_BOOKS, 0);
 	assert(links_testing_offer(&world, keeper, links_testing_book_new(&world, geteuid(), pid),
 				   pid));
 	assert(world.added->process.pid == (uint32_t)pid && world.added->user == getuid());
@@ -78,6 +78,7 @@ UNIT(a_trusted_keeper_keeps_books_for_all_users)
 	keeper = links_testing_link_begin(&world, 0, 0, 0);
 	assert(links_testing_offer(&world, keeper, links_testing_book_new(&world, 0, pid), pid));
 	assert(world.added->maker == user && world.added->user == user);
+	assert(world.added->book->uid == user); /* in whose share it is */
 	assert(close(keeper) == 0);
 	links_testing_close(&world);
 }
