@@ -275,3 +275,27 @@ UNIT(a_process_that_has_ended_has_grown_only_for_who_looks_at_the_past)
 	assert(sites_after_end(true) == 1);
 	assert(sites_after_end(false) == 0);
 }
+
+UNIT(the_sites_of_an_ended_process_hide_none_of_a_living_one)
+{
+	struct snapshot *snapshot = snapshot_new(START);
+	struct growth growth = GROWTH_NULL;
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct snapshot_process process = {
+			.id = {10 + i, 1}, .alive = i > 0, .exact = true, .comm = "test"};
+		struct snapshot_buffer buffer = {
+			.size = (3 - i) * MIB, .refs = 1, .born_ns = START};
+
+		assert(snapshot_add_process(snapshot, &process, &buffer.process) == 0);
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+	}
+	assert(growth_add(&growth, snapshot) == 0);
+	assert(growth.count == 2);
+	for (size_t i = 0; i < 2; i++)
+		assert(growth.sites[i].process.pid == 11 + i &&
+		       growth.sites[i].last.bytes == (2 - i) * MIB);
+	growth_deinit(&growth);
+	snapshot_free(snapshot);
+}
