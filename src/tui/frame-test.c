@@ -309,7 +309,10 @@ UNIT(a_process_is_ended_only_after_a_question)
 	assert(model.kill.wants && model.kill.signal == SIGTERM);
 	kill_result(&model, 0);
 	assert(strstr(model.notice, "SIGTERM was sent to"));
-	model.now_ns += KILL_PATIENCE_NS + 1;
+	model.now_ns += KILL_PATIENCE_NS;
+	show(&model);
+	assert(!strstr(model.notice, "has not ended yet"));
+	model.now_ns++;
 	show(&model);
 	assert(strstr(model.notice, "has not ended yet"));
 	ask_to_kill(&model);
