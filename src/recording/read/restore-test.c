@@ -283,3 +283,28 @@ UNIT(takes_no_more_memory_than_the_recording_may)
 	assert(recording_restore(recording, 0, &end, &book) == 0);
 	scan_book_free(book);
 }
+
+UNIT(bytes_after_what_is_no_bytes_are_restored)
+{
+	CLEANUP(test_deinit) struct test test;
+	const struct recording_filter all = RECORDING_FILTER_ALL;
+	struct testing_op op = {TESTING_ALLOC, .buffer = testing_buffer(0, 0x1000, 64)};
+	CLEANUP(recording_cleanup) struct recording *recording = NULL;
+	struct recording_moment end;
+	struct scan_book *book = NULL;
+	char why[RECORDING_WHY_SIZE] = "";
+
+	test_init(&test);
+	testing_op_do(test.book.writer, &op);
+	testing_recorded_bytes(&test.recorded);
+	testing_recorded_json(&test.recorded, RECORDING_NAMES, "{}");
+	(void)intern_string(test.book.writer, "later", 100);
+	testing_recorded_bytes(&test.recorded);
+	testing_recorded_events(&test.recorded, 0, RECORDING_EVENTS_MAX);
+	testing_recorder_end(&test.recorder);
+	assert(recording_open(&recording, test.recorder.path, why) == 0);
+	assert(recording_find(recording, "end", &all, &end, why) == 0);
+	assert(recording_restore(recording, 0, &end, &book) == 0);
+	assert(reader_find_string(&book->reader, "later", 0) != 0);
+	scan_book_free(book);
+}
