@@ -13,7 +13,6 @@
 #include "daemon/flight/moment-cache.h"
 #include "daemon/flight/moment-list.h"
 #include "daemon/notify/log-writer.h"
-#include "daemon/notify/log-writer.h"
 #include "daemon/recorder/recorder-moments.h"
 #include "daemon/registry/collector.h"
 #include "daemon/symbols/symbols-namer.h"

@@ -425,6 +425,7 @@ static void provide_legacy(const struct daemon *daemon, struct health *health)
 	health->limits[QUOTA_LEGACY_CONNECTIONS] = state->connections_refused;
 	health->limits[QUOTA_LEGACY_PAUSES] = state->accept_pauses;
 	health->limits[QUOTA_LEGACY_SLOW] = state->connections_slow;
+	health->limits[QUOTA_LOG_LEFT_OUT] += state->log_left_out;
 }
 
 static uint64_t provide_records(void *context)

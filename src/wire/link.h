@@ -118,11 +118,12 @@ struct link_state {
 	uint64_t accept_pauses;
 	uint64_t connections_refused;
 	uint64_t connections_slow;
-	int32_t status;       /* of its socket: 0 = it listens, or a negative errno */
-	uint32_t holder;      /* the process that has the socket instead; 0 = not known */
-	uint32_t holder_user; /* of what is at the path instead, and what that is: */
-	uint32_t holder_kind; /* enum socket_lock_kind */
-	uint32_t has_history; /* 1 = LINK_ASK is answered with the history of each buffer */
+	uint64_t log_left_out; /* messages and dumps of users who caused too many */
+	int32_t status;        /* of its socket: 0 = it listens, or a negative errno */
+	uint32_t holder;       /* the process that has the socket instead; 0 = not known */
+	uint32_t holder_user;  /* of what is at the path instead, and what that is: */
+	uint32_t holder_kind;  /* enum socket_lock_kind */
+	uint32_t has_history;  /* 1 = LINK_ASK is answered with the history of each buffer */
 	uint32_t reserved;
 	char path[112]; /* of the socket */
 };
@@ -133,7 +134,7 @@ _Static_assert(sizeof(struct link_book) == 32, "book size");
 _Static_assert(sizeof(struct link_offer) == 48, "offer size");
 _Static_assert(sizeof(struct link_sync) == 24, "sync size");
 _Static_assert(sizeof(struct link_process) == 208, "process size");
-_Static_assert(sizeof(struct link_state) == 256, "state size");
+_Static_assert(sizeof(struct link_state) == 264, "state size");
 
 /* Fills the head; @size is that of the whole packet. */
 void link_head_init(struct link_head *head, enum link_kind kind, size_t size);

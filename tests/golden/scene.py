@@ -279,9 +279,9 @@ class Scene:
         return self.start_daemon("ttmemd", "daemon", PLACE, PORT, ["--state", str(self.state), *words], self.env)
 
     def do_take_over(self, rest):
-        """take-over ARGUMENT...: ends the daemon unless it was killed, and starts its successor; keeper: yes."""
+        """take-over ARGUMENT...: kills the daemon, and starts its successor; keeper: yes."""
         if daemon := self.processes.pop("ttmemd", None):
-            daemon.send_signal(signal.SIGTERM)
+            daemon.kill()
             daemon.wait(timeout=LIMIT)
         words = ["--state", str(self.state), *shlex.split(rest)]
         return self.start_daemon("ttmemd", "successor", PLACE, PORT, words, self.env)

@@ -5,6 +5,7 @@
 #include "legacy/program/legacy-link.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/files/packet-channel.h"
+#include "base/quota.h"
 #include "base/threads/loop.h"
 #include "daemon/registry/registry-open.h"
 #include "daemon/registry/registry.h"
@@ -28,8 +31,18 @@
 
 #define LINK_AGAIN_NS UINT64_C(50000000) /* doubled up to the next */
 #define LINK_AGAIN_MAX_NS NS_PER_S
+#define LINK_ENDED_MAX 4096u /* books of ended processes that no ttmemd has taken yet */
+#define LINK_ENDED_PER_USER 1024u
 #define LINK_REPORT_PIECE 32768u        /* bytes of text in a packet */
 #define LINK_PATIENCE_NS (2 * NS_PER_S) /* for an answer to LINK_SYNC */
+
+/* A book of a process that has ended. It is ours to keep until a ttmemd has it. */
+struct link_ended {
+	struct link_offer offer;
+	struct book_id id;
+	int fd;
+	uint64_t sync; /* once this is answered, it has been taken */
+};
 
 struct legacy_link {
 	struct legacy_link_config config;
@@ -38,9 +51,12 @@ struct legacy_link {
 	struct loop_timer again;
 	uint64_t again_ns;
 	struct loop_timer patience;
-	uint64_t asked, answered; /* numbers of LINK_SYNC */
-	bool is_asked;            /* somebody waits for the last one */
+	uint64_t asked; /* number of the last LINK_SYNC */
+	bool is_asked;  /* somebody waits for the last one */
 	bool is_settled;
+	struct link_ended *ended;
+	size_t ended_count, ended_capacity;
+	struct quota ended_users;
 	struct link_state state; /* the last one */
 	uint64_t report;         /* the number of the report that ttmemd waits for */
 	bool is_reporting;
@@ -110,9 +126,8 @@ bool legacy_link_sync(void *context)
 	return true;
 }
 
-void legacy_link_kept(void *context, const struct tracked *tracked, struct book_id old)
+static struct link_offer link_offer_of(const struct tracked *tracked, struct book_id old)
 {
-	struct legacy_link *link = context;
 	struct link_offer offer = {
 		.old_device = old.device,
 		.old_inode = old.inode,
@@ -120,6 +135,15 @@ void legacy_link_kept(void *context, const struct tracked *tracked, struct book_
 		.pid = tracked->process.pid,
 		.user = tracked->maker,
 	};
+
+	link_head_init(&offer.head, LINK_OFFER, sizeof(offer));
+	return offer;
+}
+
+void legacy_link_kept(void *context, const struct tracked *tracked, struct book_id old)
+{
+	struct legacy_link *link = context;
+	struct link_offer offer = link_offer_of(tracked, old);
 	CLEANUP_CLOSE int pid_fd = -1;
 	int fds[LINK_FDS_MAX] = {tracked->book->file.fd, -1};
 
@@ -129,16 +153,82 @@ void legacy_link_kept(void *context, const struct tracked *tracked, struct book_
 	if (tracked->process.start_ticks)
 		pid_fd = proc_pid_fd(registry_proc(link->config.registry), tracked->process);
 	fds[1] = pid_fd;
-	link_head_init(&offer.head, LINK_OFFER, sizeof(offer));
 	link_send(link, &offer, sizeof(offer), fds, pid_fd < 0 ? 1 : 2);
 }
 
-void legacy_link_closed(void *context, const struct tracked *tracked)
+static void link_send_closed(struct legacy_link *link, struct book_id id)
 {
-	struct link_book book = {.device = tracked->id.device, .inode = tracked->id.inode};
+	struct link_book book = {.device = id.device, .inode = id.inode};
 
 	link_head_init(&book.head, LINK_CLOSED, sizeof(book));
-	link_send(context, &book, sizeof(book), NULL, 0);
+	link_send(link, &book, sizeof(book), NULL, 0);
+}
+
+/* Keeps the book. Without room for it, it is lost if no ttmemd has it. */
+static void link_keep_ended(struct legacy_link *link, const struct tracked *tracked,
+			    struct book_id old)
+{
+	struct link_ended *list = array_grow(link->ended, &link->ended_capacity,
+					     link->ended_count + 1, sizeof(*list));
+	int fd;
+
+	if (!list)
+		return;
+	link->ended = list;
+	if (!quota_take(&link->ended_users, tracked->maker, 1))
+		return;
+	fd = fcntl(tracked->book->file.fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0) {
+		quota_give(&link->ended_users, tracked->maker, 1);
+		return;
+	}
+	list[link->ended_count++] = (struct link_ended){
+		.offer = link_offer_of(tracked, old),
+		.id = tracked->id,
+		.fd = fd,
+		.sync = link->asked + 1,
+	};
+}
+
+/* What was sent before that question has arrived. */
+static void link_let_ended_go(struct legacy_link *link, uint64_t number)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < link->ended_count; i++) {
+		struct link_ended *ended = &link->ended[i];
+
+		if (ended->sync > number) {
+			link->ended[n++] = *ended;
+			continue;
+		}
+		quota_give(&link->ended_users, ended->offer.user, 1);
+		(void)close(ended->fd); /* nothing was written to it */
+	}
+	link->ended_count = n;
+}
+
+/* To a ttmemd that may have heard nothing of them; one that has them already takes nothing twice. */
+static void link_offer_ended(struct legacy_link *link)
+{
+	for (size_t i = 0; i < link->ended_count; i++) {
+		struct link_ended *ended = &link->ended[i];
+
+		ended->sync = link->asked + 1;
+		link_send(link, &ended->offer, sizeof(ended->offer), &ended->fd, 1);
+		link_send_closed(link, ended->id);
+	}
+}
+
+void legacy_link_closed(void *context, const struct tracked *tracked, struct book_id old)
+{
+	struct legacy_link *link = context;
+
+	link_keep_ended(link, tracked, old);
+	if (!link->channel)
+		return;
+	link_send_closed(link, tracked->id);
+	link_ask(link);
 }
 
 static void link_send_state(struct legacy_link *link)
@@ -266,6 +356,7 @@ static void link_received(void *context, const void *bytes, size_t length, struc
 		break;
 	case LINK_SYNCED:
 		memcpy(&sync, bytes, sizeof(sync));
+		link_let_ended_go(link, sync.number);
 		if (sync.number == link->asked)
 			link_synced(link);
 		break;
@@ -339,6 +430,7 @@ static void link_connect(struct legacy_link *link)
 	link_send_state(link);
 	if (link->server)
 		legacy_server_each(link->server, legacy_link_kept, link);
+	link_offer_ended(link);
 	link_ask(link);
 }
 
@@ -371,6 +463,7 @@ int legacy_link_new(struct legacy_link **ret_link, const struct legacy_link_conf
 	link->config = *config;
 	link->again.fire = link_again;
 	link->patience.fire = link_impatient;
+	link->ended_users = (struct quota){.total = LINK_ENDED_MAX, .each = LINK_ENDED_PER_USER};
 	link_connect(link);
 	*ret_link = link;
 	return 0;
@@ -383,6 +476,9 @@ struct legacy_link *legacy_link_free(struct legacy_link *link)
 	loop_cancel(link->config.loop, &link->again);
 	loop_cancel(link->config.loop, &link->patience);
 	packet_channel_free(link->channel);
+	link_let_ended_go(link, UINT64_MAX);
+	free(link->ended);
+	quota_deinit(&link->ended_users);
 	free(link);
 	return NULL;
 }

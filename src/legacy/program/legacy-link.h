@@ -52,7 +52,7 @@ bool legacy_link_is_settled(const struct legacy_link *link);
 
 /* Offers a book, or closes it; as legacy_keeping. @context: the link. */
 void legacy_link_kept(void *context, const struct tracked *tracked, struct book_id old);
-void legacy_link_closed(void *context, const struct tracked *tracked);
+void legacy_link_closed(void *context, const struct tracked *tracked, struct book_id old);
 bool legacy_link_sync(void *context);
 
 void legacy_link_report(void *context, const char *text, size_t length);

@@ -46,6 +46,7 @@
 struct program {
 	const struct config *config;
 	bool is_started; /* by ttmemd */
+	bool is_open;    /* it serves, and not another one */
 	int listening;   /* from it; -1 = none, or used */
 	struct systemd systemd;
 	struct systemd_fds handed;
@@ -339,6 +340,7 @@ static void program_tell_state(struct program *program)
 	state.accept_pauses = quota_counted(QUOTA_LEGACY_PAUSES);
 	state.connections_refused = quota_counted(QUOTA_LEGACY_CONNECTIONS);
 	state.connections_slow = quota_counted(QUOTA_LEGACY_SLOW);
+	state.log_left_out = quota_counted(QUOTA_LOG_LEFT_OUT);
 	(void)snprintf(state.path, sizeof(state.path), "%s", program->config->legacy_socket);
 	legacy_link_state(program->link, &state);
 }
@@ -449,6 +451,7 @@ static int program_open(struct program *program)
 	if (program->is_started && program_is_served(program))
 		return PROGRAM_SERVED_ALREADY;
 	program_tell_state(program);
+	program->is_open = true;
 	return loop_set(program->loop, &program->second, 0);
 }
 
@@ -460,9 +463,8 @@ static void program_close(struct program *program)
 	if (program->server)
 		legacy_server_stop(program->server);
 	worker_free(program->work);
-	if (program->server)
+	if (program->server && program->is_open)
 		legacy_server_finish(program->server);
-	legacy_link_free(program->link);
 	legacy_left_deinit(&program->left);
 	registry_free(program->registry);
 	legacy_server_free(program->server);
@@ -474,9 +476,11 @@ static void program_close(struct program *program)
 	}
 	legacy_held_deinit(&program->held);
 	systemd_fds_deinit(&program->handed);
-	loop_free(program->loop);
 	log_writer_free(program->error_writer);
 	log_writer_free(program->log_writer);
+	/* Last: a ttmemd that is stopped waits until it ends. */
+	legacy_link_free(program->link);
+	loop_free(program->loop);
 }
 
 /*

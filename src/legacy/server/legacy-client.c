@@ -149,7 +149,8 @@ static void client_forget(struct registry_keeper *keeper)
 	if (server->log && !server->is_stopped)
 		client_tell_end(client);
 	if (server->config.keeping.closed && !server->is_stopped)
-		server->config.keeping.closed(server->config.keeping.context, client->tracked);
+		server->config.keeping.closed(server->config.keeping.context, client->tracked,
+					      client->old);
 	for (struct legacy_connection *connection = server->connections; connection;
 	     connection = connection->after)
 		legacy_connection_forget(connection, client);

@@ -69,7 +69,7 @@ struct legacy_keeping {
 	/* A new one; it continues @old, or nothing (inode 0). */
 	void (*kept)(void *context, const struct tracked *tracked, struct book_id old);
 	/* Its process has ended, and nothing more will be written to it. */
-	void (*closed)(void *context, const struct tracked *tracked);
+	void (*closed)(void *context, const struct tracked *tracked, struct book_id old);
 	/*
 	 * Learns what ttmemd knows by now, and then calls legacy_server_synced(). False: there is no ttmemd, and
 	 * nothing is called.

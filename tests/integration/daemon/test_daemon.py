@@ -243,7 +243,7 @@ def test_a_keeper_that_could_not_be_started_comes_later(daemon):
     wait_for(lambda: "ttmemd: there is no keeper of books" in daemon.text(), "the news")
     assert way.read_text() == "in the way"
     way.unlink()
-    daemon.keeper(lambda files: holds_book(files) and daemon.holds_connections(files))
+    daemon.keeper(holds_book)
     daemon.kill()
     player.kill()
     daemon.start()
@@ -355,8 +355,7 @@ def test_a_second_daemon_says_who_has_the_socket(daemon):
     player = daemon.player("alloc 0 DRAM 0x1000 1")
     wait_until_seen(daemon, player.pid)
     assert daemon.stop() == 0
-    # Old clients may wait for the next one: the keeper has their socket.
-    assert not daemon.socket.exists() and daemon.legacy.exists()
+    assert not daemon.socket.exists() and not daemon.legacy.exists()
 
 
 def test_sighup_reopens_the_log(daemon):

@@ -184,14 +184,10 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
 
 @pytest.mark.legacy
 def test_a_daemon_short_of_memory_serves_what_it_can(ttmemd):
-    """The books of old clients need the most."""
+    """The server for old clients, too, has little then."""
     ttmemd.start("--http", "127.0.0.1:0", before=["prlimit", f"--as={400 << 20}:"])
     player = ttmemd.player("alloc 0 DRAM 0x1000 10")
     wait_for(lambda: used(ttmemd.json("smi"), player.pid) == {(0, "DRAM"): 10}, "the process")
-    closed = {door["name"]: door["problem"] for door in ttmemd.json("status")["doors"] if not door["open"]}
-    assert closed["old_clients"] == "Cannot allocate memory"
-    # Once there is memory, the door opens by itself.
-    subprocess.run(["prlimit", "--as=unlimited:", "--pid", str(ttmemd.process.pid)], check=True)
     wait_for(lambda: all(door["open"] for door in ttmemd.json("status")["doors"]), "old clients to be served")
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(ttmemd.legacy))

@@ -12,7 +12,7 @@ PROGRAM = r'''
 import fcntl, json, os, socket, struct, sys
 
 HEAD, BOOK, OFFER, SYNC, PROCESS = "<4I", "<4I2Q", "<4I3Q2I", "<4IQ", "<4I4Q6I64s72s"
-STATE, STATE_SIZE = "<4I13QiIIIII112s", 256
+STATE, STATE_SIZE = "<4I14QiIIIII112s", 264
 HELLO, OFFERS, CLOSED, SYNCS, STATES, BOOKS, ENDED, LINES, SYNCED = 1, 2, 3, 4, 5, 16, 17, 18, 19
 FIELDS = {"source": (48, "<I"), "pid": (56, "<I"), "keeper": (60, "<I"), "uid": (64, "<I"), "start": (72, "<Q"),
           "namespace": (80, "<Q")}
@@ -96,7 +96,7 @@ def continues(name):
 
 def state(path="", status=0, holder=0, **counts):
     names = ("connections", "clients", "memory", "accepted", "messages", "questions", "taken_over", "in_doubt", "refused",
-             "refused_room", "accept_pauses", "connections_refused", "connections_slow")
+             "refused_room", "accept_pauses", "connections_refused", "connections_slow", "log_left_out")
     link.send(packet(STATES, STATE, *(counts.get(name, 0) for name in names), status, holder, 0, 1 if holder else 0, 0, 0,
                      path.encode()))
 

@@ -303,11 +303,10 @@ def run_to_the_end(daemon, *args, before=()):
 def test_nothing_to_serve_is_an_error(daemon, attack):
     daemon.socket = daemon.folder / "tmp" / "s"
     attack("live", daemon.socket)
-    attack("folder", daemon.legacy)
     result = run_to_the_end(daemon, before=AS_NOBODY)
     assert result.returncode == 1
     assert "nothing can be served" in result.stderr
-    assert str(daemon.socket) in result.stderr and str(daemon.legacy) in result.stderr
+    assert str(daemon.socket) in result.stderr
 
 
 @pytest.mark.parametrize("dead", [False, True])
