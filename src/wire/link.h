@@ -83,8 +83,7 @@ struct link_sync {
 	uint64_t number; /* any */
 };
 
-#define LINK_IS_OLDER (UINT32_C(1) << 0) /* than ttmemd: its history is not news */
-#define LINK_IS_LEFT (UINT32_C(1) << 1)  /* it was kept over a link that is gone: to be continued */
+#define LINK_IS_LEFT (UINT32_C(1) << 0) /* it was kept over a link that is gone: to be continued */
 
 /* LINK_BOOK: as in struct native_process. */
 struct link_process {

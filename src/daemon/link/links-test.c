@@ -96,7 +96,7 @@ UNIT(what_is_replaced_has_ended_for_who_was_told_of_it)
 	assert(links_testing_take(&world, reader, &process, sizeof(process), NULL) == LINK_BOOK);
 	assert(process.inode == says.old_inode);
 	assert(links_testing_take(&world, reader, &process, sizeof(process), NULL) == LINK_BOOK);
-	assert(process.inode == world.added->id.inode && process.flags & LINK_IS_OLDER);
+	assert(process.inode == world.added->id.inode && process.flags == 0);
 	assert(links_testing_take(&world, reader, &id, sizeof(id), NULL) == LINK_ENDED);
 	assert(id.inode == says.old_inode && close(keeper) == 0 && close(reader) == 0);
 	links_testing_close(&world);

@@ -71,8 +71,7 @@ static void link_process_packet(const struct registry *registry, const struct tr
 		.user = tracked->user,
 		.maker = tracked->maker,
 		.source = tracked->source,
-		.flags = (tracked->is_older ? LINK_IS_OLDER : 0) |
-			 (registry_is_left(registry, tracked) ? LINK_IS_LEFT : 0),
+		.flags = registry_is_left(registry, tracked) ? LINK_IS_LEFT : 0,
 	};
 
 	_Static_assert(sizeof(packet.comm) >= TRACKED_COMM_SIZE, "comm");
