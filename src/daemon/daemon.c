@@ -449,9 +449,9 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 }
 
 /*
- * Old clients block in send() until the loop has read what they sent before, so on a busy machine a
- * loop that is not scheduled stalls them. The loop needs little CPU time; the other threads may
- * need more and are not urgent. If the daemon was given another priority, it is kept.
+ * Processes offer their books to the loop, and their ends are judged from what it has: on a busy machine a loop that is
+ * not scheduled misses those that are gone by then. It needs little CPU time; the other threads may need more and are not
+ * urgent. If the daemon was given another priority, it is kept.
  */
 static void daemon_hurry(void)
 {

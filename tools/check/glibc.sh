@@ -36,7 +36,8 @@ else
 		"$build"/python/ttmem/*.abi3.so "$build"/src/cli/ttmem-wheel
 	here=$(getconf GNU_LIBC_VERSION | sed 's/.* //')
 	if [ "$(printf '%s\n' "$here" 2.36 | sort -V | tail -n 1)" = 2.36 ]; then
-		check 2.35 "$build"/src/cli/ttmem "$build"/src/daemon/ttmemd "$build"/src/query/libttmem-query.so
+		check 2.35 "$build"/src/cli/ttmem "$build"/src/daemon/ttmemd "$build"/src/legacy/program/ttmem-legacy \
+			"$build"/src/query/libttmem-query.so
 	fi
 fi
 

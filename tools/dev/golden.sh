@@ -39,7 +39,7 @@ dev_golden() {
 	[ "$(id -u)" = 0 ] || die "needs root"
 	need build integration
 	# shellcheck disable=SC2086 # a list of words
-	build_default $GOLDEN_PROGRAMS || die "the build failed"
+	build_default src/legacy/program/ttmem-legacy $GOLDEN_PROGRAMS || die "the build failed"
 	golden_build
 	golden_failed=
 	golden_mix library live daemon run grafana screen watch otlp pytest systemd

@@ -7,7 +7,7 @@
 
 dev_load() {
 	need build integration
-	build_release src/daemon/ttmemd src/cli/ttmem src/store-day-test tests/programs/load \
+	build_release src/daemon/ttmemd src/legacy/program/ttmem-legacy src/cli/ttmem src/store-day-test tests/programs/load \
 		tests/programs/old-client || die "the build failed"
 	if [ "${1-}" = top ]; then
 		shift

@@ -45,7 +45,7 @@ soak_builds() {
 # As ./dev load does: no other processes in view, and mounts of its own.
 soak_mixed() {
 	need build integration
-	build_release src/daemon/ttmemd src/cli/ttmem tests/programs/soak-client || die "the build failed"
+	build_release src/daemon/ttmemd src/legacy/program/ttmem-legacy src/cli/ttmem tests/programs/soak-client || die "the build failed"
 	set -- /usr/bin/python3 -B tests/load/soak_mixed.py --minutes "$1"
 	if unshare --pid --mount --fork --mount-proc true 2>/dev/null; then
 		set -- unshare --pid --mount --fork --mount-proc --kill-child "$@"
