@@ -5,149 +5,6 @@
 #include "base/testing/unit.h"
 #include "cli/testing/testing-commands.h"
 
-UNIT(a_moment_of_a_machine)
-{
-	testing_command(
-		"smi --from story.ttrec", 0,
-		"story.ttrec at T (T)\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| ttmem V D T |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"|   Dev | Card                   | Memory       Used /      Total              |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"|    0u | n300 wormhole_b0       | DRAM    24.8 MiB /   96.0 MiB ██░░░░░ 25.8% |\n"
-		"|       | 0xaa00                 | L1     128.0 KiB /   64.0 MiB ░░░░░░░  0.2% |\n"
-		"|   1Ru | n300 wormhole_b0       | DRAM   384.0 KiB /   96.0 MiB ░░░░░░░  0.4% |\n"
-		"|       | 0xaa01                 | L1           0 B /   64.0 MiB ░░░░░░░  0.0% |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"| Total: 25.2 MiB in 4 buffers on 2 devices                                    |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| R: a remote chip, without a node of its own                                  |\n"
-		"| u: all that is shown of it is the word of one user                           |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"|     PID User     Command      Dev       DRAM         L1 Buffers From    Idle |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"|     100 somebody test           0   24.8 MiB  128.0 KiB       3 book T |\n"
-		"|     100 somebody test          1R  384.0 KiB        0 B       1 book T |\n"
-		"|     101 somebody test           0   48.0 KiB        0 B       1 ended T |\n"
-		"|     101 somebody test          1R        0 B        0 B       0 ended T |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n",
-		"");
-	testing_command(
-		"smi --from story.ttrec --by user", 0,
-		"story.ttrec at T (T)\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| ttmem V D T |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"|   Dev | Card                   | Memory       Used /      Total              |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"|    0u | n300 wormhole_b0       | DRAM    24.8 MiB /   96.0 MiB ██░░░░░ 25.8% |\n"
-		"|       | 0xaa00                 | L1     128.0 KiB /   64.0 MiB ░░░░░░░  0.2% |\n"
-		"|   1Ru | n300 wormhole_b0       | DRAM   384.0 KiB /   96.0 MiB ░░░░░░░  0.4% |\n"
-		"|       | 0xaa01                 | L1           0 B /   64.0 MiB ░░░░░░░  0.0% |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"| Total: 25.2 MiB in 4 buffers on 2 devices                                    |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| R: a remote chip, without a node of its own                                  |\n"
-		"| u: all that is shown of it is the word of one user                           |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| User                       Processes   Dev        DRAM          L1   Buffers |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| somebody                           2     0    24.8 MiB   128.0 KiB         4 |\n"
-		"| somebody                           2    1R   384.0 KiB         0 B         1 |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n",
-		"");
-	testing_command("smi --from story.ttrec -d 1 --bytes", 0,
-			"story.ttrec at T (T)\n"
-			"+-------------------------------------------------------------------------"
-			"---------------------+\n"
-			"| ttmem V D T |\n"
-			"+-------+------------------------+----------------------------------------"
-			"---------------------+\n"
-			"|   Dev | Card                   | Memory           Used /          Total "
-			"                     |\n"
-			"+-------+------------------------+----------------------------------------"
-			"---------------------+\n"
-			"|   1Ru | n300 wormhole_b0       | DRAM          393216 /      100663296 "
-			"░░░░░░░░░░░░░░░  0.4% |\n"
-			"|       | 0xaa01                 | L1                 0 /       67108864 "
-			"░░░░░░░░░░░░░░░  0.0% |\n"
-			"+-------+------------------------+----------------------------------------"
-			"---------------------+\n"
-			"| Total: 393216 in 1 buffer on 1 device                                   "
-			"                     |\n"
-			"+-------------------------------------------------------------------------"
-			"---------------------+\n"
-			"| R: a remote chip, without a node of its own                             "
-			"                     |\n"
-			"| u: all that is shown of it is the word of one user                      "
-			"                     |\n"
-			"+-------------------------------------------------------------------------"
-			"---------------------+\n"
-			"|     PID User     Command               Dev       DRAM         L1 "
-			"Buffers From    Idle    Age |\n"
-			"+-------------------------------------------------------------------------"
-			"---------------------+\n"
-			"|     100 somebody test                   1R     393216          0       "
-			"1 book T T |\n"
-			"|     101 somebody test                   1R          0          0       "
-			"0 ended T T |\n"
-			"+-------------------------------------------------------------------------"
-			"---------------------+\n"
-			"note: pid 101 (test) has ended and left 1 buffer, 49152\n",
-			"");
-	testing_command(
-		"smi --from story.ttrec --csv", 0,
-		"time_ns,device,uid,arch,card,remote,type,used,buffers,peak,capacity,bound\n"
-		"T,0,0xaa00,wormhole_b0,n300,0,DRAM,25952256,2,26738688,100663296,exact\n"
-		"T,0,0xaa00,wormhole_b0,n300,0,L1,131072,1,131072,67108864,exact\n"
-		"T,0,0xaa00,wormhole_b0,n300,0,SYSTEM_MEMORY,0,0,0,,exact\n"
-		"T,0,0xaa00,wormhole_b0,n300,0,L1_SMALL,0,0,0,,exact\n"
-		"T,0,0xaa00,wormhole_b0,n300,0,TRACE,0,0,0,,exact\n"
-		"T,0,0xaa00,wormhole_b0,n300,0,CB,0,0,0,,exact\n"
-		"T,0,0xaa00,wormhole_b0,n300,0,KERNEL,0,0,0,,exact\n"
-		"T,1,0xaa01,wormhole_b0,n300,1,DRAM,393216,1,393216,100663296,exact\n"
-		"T,1,0xaa01,wormhole_b0,n300,1,L1,0,0,0,67108864,exact\n"
-		"T,1,0xaa01,wormhole_b0,n300,1,SYSTEM_MEMORY,0,0,0,,exact\n"
-		"T,1,0xaa01,wormhole_b0,n300,1,L1_SMALL,0,0,0,,exact\n"
-		"T,1,0xaa01,wormhole_b0,n300,1,TRACE,0,0,0,,exact\n"
-		"T,1,0xaa01,wormhole_b0,n300,1,CB,0,0,0,,exact\n"
-		"T,1,0xaa01,wormhole_b0,n300,1,KERNEL,0,0,0,,exact\n",
-		"");
-	testing_command(
-		"smi --from story.ttrec --details -d 0", 0,
-		"story.ttrec at T (T)\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| ttmem V D T |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"|   Dev | Card                   | Memory       Used /      Total              |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"|    0u | n300 wormhole_b0       | DRAM    24.8 MiB /   96.0 MiB ██░░░░░ 25.8% |\n"
-		"|       | 0xaa00                 | L1     128.0 KiB /   64.0 MiB ░░░░░░░  0.2% |\n"
-		"|       | id 0xaa00              |  DRAM            24.8 MiB       2  25.5 MiB |\n"
-		"|       |                        |  L1             128.0 KiB       1 128.0 KiB |\n"
-		"|       |                        |  SYSTEM_MEMORY        0 B       0       0 B |\n"
-		"|       |                        |  L1_SMALL             0 B       0       0 B |\n"
-		"|       |                        |  TRACE                0 B       0       0 B |\n"
-		"|       |                        |  CB                   0 B       0       0 B |\n"
-		"|       | 64 cores               |  KERNEL               0 B       0       0 B |\n"
-		"+-------+------------------------+---------------------------------------------+\n"
-		"| Total: 24.9 MiB in 3 buffers on 1 device                                     |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"| u: all that is shown of it is the word of one user                           |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"|     PID User     Command          Dev Type                Used Buffers From  |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"|     100 somebody test               0 DRAM            24.8 MiB       2 book  |\n"
-		"|     100 somebody test               0 L1             128.0 KiB       1 book  |\n"
-		"|     101 somebody test               0 DRAM            48.0 KiB       1 ended |\n"
-		"+------------------------------------------------------------------------------+\n"
-		"note: pid 101 (test) has ended and left 1 buffer, 48.0 KiB\n",
-		"");
-}
-
 UNIT(processes_by_device_and_type)
 {
 	testing_command("ps --from story.ttrec", 0,
@@ -181,6 +38,7 @@ UNIT(processes_by_device_and_type)
 		"note: pid 101 (test) has ended and left 1 buffer, 49152\n");
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what is printed */
 UNIT(buffers_one_by_one_and_in_groups)
 {
 	testing_command("buffers --from story.ttrec", 0,
@@ -286,6 +144,7 @@ UNIT(what_the_ended_left)
 			"");
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what is printed */
 UNIT(where_buffers_lie_and_what_would_fit)
 {
 	testing_command(

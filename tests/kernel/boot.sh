@@ -89,6 +89,7 @@ for test; do
 done >"$work/root/tests"
 need "$build/src/cli/ttmem"
 need "$build/src/daemon/ttmemd"
+need "$build/src/legacy/program/ttmem-legacy"
 need_library "$(gcc -print-file-name=libgcc_s.so.1)" # pthread_cancel() loads it
 need "$build/tests/kernel/kernel-holder"
 [ -x "$build/tests/kernel/kernel-compat32" ] || give_up "the program of 32 bits is not built (gcc -m32)"

@@ -11,7 +11,7 @@
 KERNEL_CAP=1500
 
 # What boot.sh copies from the build folder into the machine.
-KERNEL_TARGETS="kernel-programs src/cli/ttmem src/daemon/ttmemd src/lib-life-test src/lib-semantics-test
+KERNEL_TARGETS="kernel-programs src/cli/ttmem src/daemon/ttmemd src/legacy/program/ttmem-legacy src/lib-life-test src/lib-semantics-test
 	src/lib-spaces-test src/lib-api-misc-test src/lib-misuse-test src/lib-descriptor-test src/lib-limits-test
 	src/lib-offer-book-test src/lib-escape-test src/lib-signal-test src/lib-crowd-test src/lib-family-test
 	src/source-namespaces-test src/daemon-access-test"

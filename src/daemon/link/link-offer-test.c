@@ -177,7 +177,7 @@ UNIT(what_is_no_book_is_refused)
 		struct registry_counts counts;
 		struct link_offer none = {0};
 
-		links_testing_give(&world, keeper, LINK_OFFER, &none, sizeof(none), NULL, 0);
+		links_testing_give(&world, keeper, LINK_OFFER, &none, sizeof(none));
 		registry_counts(world.registry, &counts);
 		assert(counts.refused == 4 && counts.processes == 0);
 	}
@@ -204,11 +204,11 @@ UNIT(of_the_dead_a_trusted_keeper_is_believed)
 				   .user = 4321,
 				   .start_ticks = book->writer->header->start_ticks + 1000000};
 	/* It started at another time than the process in the header; it has no number. */
-	assert(!links_testing_offer_as(&world, keeper, book->fd, dup(pid_fd),
+	assert(!links_testing_offer_as(&world, keeper, book->fd, fcntl(pid_fd, F_DUPFD_CLOEXEC, 3),
 				       &says)); /* NOLINT(android-cloexec-dup) */
 	says.start_ticks = book->writer->header->start_ticks;
 	says.pid = 0;
-	assert(!links_testing_offer_as(&world, keeper, book->fd, dup(pid_fd),
+	assert(!links_testing_offer_as(&world, keeper, book->fd, fcntl(pid_fd, F_DUPFD_CLOEXEC, 3),
 				       &says)); /* NOLINT(android-cloexec-dup) */
 	says.pid = (uint32_t)pid;
 	assert(links_testing_offer_as(&world, keeper, book->fd, pid_fd, &says));

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,17 +83,28 @@ static int offer_believe(const struct link_sender *sender, const struct link_off
 		       : 0;
 }
 
+static bool offer_has_ended(int pid_fd)
+{
+	struct pollfd end = {.fd = pid_fd, .events = POLLIN};
+
+	return pid_fd >= 0 && poll(&end, 1, 0) > 0;
+}
+
 static int offer_settle_owner(const struct proc *proc, const struct link_sender *sender,
 			      const struct link_offer *offer, int pid_fd, struct scan_book *book)
 {
 	enum owner_verdict verdict;
 	int r = offer_look(proc, pid_fd, &book->owner);
 
-	if (r == -ESRCH)
+	if (r == -EBADF || r == -EXDEV)
+		return r == -EBADF ? -EBADMSG : -EPERM;
+	verdict = r == 0 ? owner_judge(proc, &book->reader.header, book->uid, &book->owner)
+			 : OWNER_NO;
+	/* While a process ends, /proc tells less and less of it. */
+	if (r == -ESRCH || (verdict == OWNER_NO && sender->is_trusted && offer_has_ended(pid_fd)))
 		return offer_believe(sender, offer, book);
 	if (r < 0)
-		return r == -EBADF ? -EBADMSG : r == -EXDEV ? -EPERM : r;
-	verdict = owner_judge(proc, &book->reader.header, book->uid, &book->owner);
+		return r;
 	if (verdict == OWNER_NO || (verdict == OWNER_FORGED && !sender->is_trusted))
 		return -EPERM;
 	proc_container(proc, book->owner.id.pid, book->container);

@@ -37,7 +37,7 @@ UNIT(a_link_is_told_of_all_books_but_its_own)
 	book = links_testing_book_new(&world, geteuid(), pid);
 	assert(links_testing_offer(&world, keeper, book, pid) &&
 	       links_testing_is_silent(&world, keeper));
-	links_testing_give(&world, reader, LINK_SYNC, &sync, sizeof(sync), NULL, 0);
+	links_testing_give(&world, reader, LINK_SYNC, &sync, sizeof(sync));
 	assert(links_testing_take(&world, reader, &process, sizeof(process), fds) == LINK_BOOK);
 	assert(process.pid == (uint32_t)pid && process.user == getuid());
 	assert(process.source == BOOK_SOURCE_SOCKET && process.maker == getuid());
@@ -54,15 +54,15 @@ UNIT(a_link_is_told_of_all_books_but_its_own)
 	keeper = links_testing_link_begin(&world, getuid(), 0, 0);
 	assert(links_testing_is_silent(&world, keeper));
 	links_testing_give(&world, keeper, LINK_HELLO,
-			   &(struct link_hello){.want = LINK_WANT_BOOKS}, sizeof(struct link_hello),
-			   NULL, 0);
+			   &(struct link_hello){.want = LINK_WANT_BOOKS},
+			   sizeof(struct link_hello));
 	assert(links_testing_take(&world, keeper, &process, sizeof(process), fds) == LINK_BOOK);
 	assert(process.flags & LINK_IS_LEFT && process.pid == (uint32_t)pid);
 	assert(close(fds[0]) == 0 && close(fds[1]) == 0);
 	/* The same wish again is none. */
 	links_testing_give(&world, keeper, LINK_HELLO,
-			   &(struct link_hello){.want = LINK_WANT_BOOKS}, sizeof(struct link_hello),
-			   NULL, 0);
+			   &(struct link_hello){.want = LINK_WANT_BOOKS},
+			   sizeof(struct link_hello));
 	assert(links_testing_is_silent(&world, keeper));
 	links_testing_child_end(pid);
 	assert(links_testing_take(&world, reader, &id, sizeof(id), NULL) == LINK_ENDED);
@@ -252,12 +252,12 @@ UNIT(a_state_is_believed_of_who_is_trusted)
 
 	links_testing_open(&world);
 	hostile = links_testing_link_begin(&world, user, 0, 0);
-	links_testing_give(&world, hostile, LINK_STATE, &state, sizeof(state), NULL, 0);
+	links_testing_give(&world, hostile, LINK_STATE, &state, sizeof(state));
 	assert(!links_state(world.links) && world.states == 0);
 	keeper = links_testing_link_begin(&world, 0, 0, 0);
 	assert(!links_state(world.links));
 	memset(state.path, 'x', sizeof(state.path));
-	links_testing_give(&world, keeper, LINK_STATE, &state, sizeof(state), NULL, 0);
+	links_testing_give(&world, keeper, LINK_STATE, &state, sizeof(state));
 	assert(world.states == 1 && links_state(world.links)->clients == 5);
 	assert(strlen(links_state(world.links)->path) == sizeof(state.path) - 1);
 	assert(close(keeper) == 0);
@@ -280,17 +280,17 @@ UNIT(a_report_is_asked_of_who_has_it_and_believed_of_who_is_trusted)
 
 	links_testing_open(&world);
 	hostile = links_testing_link_begin(&world, user, 0, 0);
-	links_testing_give(&world, hostile, LINK_STATE, &state, sizeof(state), NULL, 0);
+	links_testing_give(&world, hostile, LINK_STATE, &state, sizeof(state));
 	assert(!links_ask(world.links, LINKS_TESTING_REPORT));
 	keeper = links_testing_link_begin(&world, 0, 0, 0);
-	links_testing_give(&world, keeper, LINK_STATE, &state, sizeof(state), NULL, 0);
+	links_testing_give(&world, keeper, LINK_STATE, &state, sizeof(state));
 	assert(links_ask(world.links, LINKS_TESTING_REPORT));
 	assert(links_testing_take(&world, keeper, &ask, sizeof(ask), NULL) == LINK_ASK);
 	assert(ask.number == LINKS_TESTING_REPORT);
-	links_testing_give(&world, hostile, LINK_REPORT, &part, sizeof(part), NULL, 0);
+	links_testing_give(&world, hostile, LINK_REPORT, &part, sizeof(part));
 	assert(world.reported == 0);
-	links_testing_give(&world, keeper, LINK_REPORT, &part, sizeof(part), NULL, 0);
-	links_testing_give(&world, keeper, LINK_REPORT, &part, sizeof(part.head), NULL, 0);
+	links_testing_give(&world, keeper, LINK_REPORT, &part, sizeof(part));
+	links_testing_give(&world, keeper, LINK_REPORT, &part, sizeof(part.head));
 	assert(world.reported == sizeof(part.text) && world.reports == 1);
 	assert(close(keeper) == 0 && close(hostile) == 0);
 	links_testing_close(&world);
@@ -326,9 +326,9 @@ UNIT(garbage_ends_the_link_and_what_is_not_known_does_not)
 
 	links_testing_open(&world);
 	keeper = links_testing_link_begin(&world, getuid(), 0, 0);
-	links_testing_give(&world, keeper, 99, &head, sizeof(head), NULL, 0);
+	links_testing_give(&world, keeper, 99, &head, sizeof(head));
 	links_testing_give(&world, keeper, LINK_ENDED, &(struct link_book){.inode = 1},
-			   sizeof(struct link_book), NULL, 0); /* is ours to say */
+			   sizeof(struct link_book)); /* is ours to say */
 	assert(links_testing_is_silent(&world, keeper));
 	head.size++;
 	assert(send(keeper, &head, sizeof(head), 0) == sizeof(head));

@@ -219,12 +219,18 @@ void links_testing_lose(struct links_testing *world, int keeper)
 	}
 }
 
-void links_testing_give(struct links_testing *world, int fd, enum link_kind kind, void *packet,
-			size_t size, const int *fds, size_t count)
+static void give(struct links_testing *world, int fd, const void *packet, size_t size,
+		 const int *fds, size_t count)
 {
-	link_head_init(packet, kind, size);
 	assert(fd_pass_send(fd, packet, size, fds, count, 0) == 0);
 	links_testing_settle(world);
+}
+
+void links_testing_give(struct links_testing *world, int fd, enum link_kind kind, void *packet,
+			size_t size)
+{
+	link_head_init(packet, kind, size);
+	give(world, fd, packet, size, NULL, 0);
 }
 
 void links_testing_give_book(struct links_testing *world, int fd, enum link_kind kind,
@@ -232,7 +238,7 @@ void links_testing_give_book(struct links_testing *world, int fd, enum link_kind
 {
 	struct link_book book = {.device = id.device, .inode = id.inode};
 
-	links_testing_give(world, fd, kind, &book, sizeof(book), NULL, 0);
+	links_testing_give(world, fd, kind, &book, sizeof(book));
 }
 
 /* The next packet, into @ret; returns its kind. Descriptors: -1 = none. */
@@ -303,7 +309,8 @@ bool links_testing_offer_as(struct links_testing *world, int fd, int file, int p
 	const int fds[2] = {file, pid_fd};
 
 	registry_counts(world->registry, &before);
-	links_testing_give(world, fd, LINK_OFFER, &offer, sizeof(offer), fds, pid_fd >= 0 ? 2 : 1);
+	link_head_init(&offer.head, LINK_OFFER, sizeof(offer));
+	give(world, fd, &offer, sizeof(offer), fds, pid_fd >= 0 ? 2 : 1);
 	registry_counts(world->registry, &after);
 	if (pid_fd >= 0)
 		(void)close(pid_fd);

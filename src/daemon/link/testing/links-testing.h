@@ -68,7 +68,7 @@ void links_testing_lose(struct links_testing *world, int keeper);
 
 /* Sends a packet, whose head is set here, and settles. */
 void links_testing_give(struct links_testing *world, int fd, enum link_kind kind, void *packet,
-			size_t size, const int *fds, size_t count);
+			size_t size);
 void links_testing_give_book(struct links_testing *world, int fd, enum link_kind kind,
 			     struct book_id id);
 
