@@ -38,7 +38,7 @@ static int offer_book(const struct link_sender *sender, int fd, struct scan_book
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	reading = open(path, O_RDONLY | O_CLOEXEC);
 	if (reading < 0)
-		return -errno;
+		return errno ? -errno : -EIO;
 	r = scan_book_new_consume(&book, reading);
 	if (r != 0)
 		return r < 0 ? r : -EBADMSG;

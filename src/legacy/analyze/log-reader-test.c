@@ -378,14 +378,16 @@ UNIT(long_lines_and_holes)
 	struct log_reader *log;
 
 	memset(text, 'x', sizeof(text) - 1);
-	memcpy(text, good + 1, strlen(good) - 2); /* NOLINT(bugprone-not-null-terminated-result) */
-	memcpy(text + 2 * LOG_READER_LINE_MAX, good,
-	       strlen(good)); /* NOLINT(bugprone-not-null-terminated-result) */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
+	memcpy(text, good + 1, strlen(good) - 2);
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
+	memcpy(text + 2 * LOG_READER_LINE_MAX, good, strlen(good));
 	read_in_steps(text, 777);
 	assert(event_count == 1 && counts.damaged == 1);
 	event_count = 0;
 	log = log_reader_new(keep, NULL);
-	memcpy(text, "\0\0\0\0\0", 5); /* NOLINT(bugprone-not-null-terminated-result) */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
+	memcpy(text, "\0\0\0\0\0", 5);
 	log_reader_feed(log, text, 5);
 	log_reader_feed(log, good, strlen(good));
 	log_reader_finish(log);
