@@ -38,7 +38,7 @@ static int offer_book(const struct link_sender *sender, int fd, struct scan_book
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	reading = open(path, O_RDONLY | O_CLOEXEC);
 	if (reading < 0)
-		return errno ? -errno : -EIO;
+		return -errno;
 	r = scan_book_new_consume(&book, reading);
 	if (r != 0)
 		return r < 0 ? r : -EBADMSG;
@@ -135,8 +135,9 @@ int link_offer_open_consume(const struct registry *registry, const struct link_s
 	const struct book_id old = {.device = offer->old_device, .inode = offer->old_inode};
 	int r = offer_book(sender, file, &book);
 
-	if (r == 0)
-		r = offer_settle_owner(registry_proc(registry), sender, offer, pid_fd, book);
+	if (!book)
+		return r < 0 ? r : -EBADMSG;
+	r = offer_settle_owner(registry_proc(registry), sender, offer, pid_fd, book);
 	if (r == 0)
 		r = offer_check_old(registry, sender, old);
 	if (r < 0)
