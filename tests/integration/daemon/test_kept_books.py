@@ -131,7 +131,7 @@ def test_what_a_keeper_has_left_is_told_to_the_next(daemon):
     keeper("sync")
     keeper("hang_up")
     told, _ = wait_for(lambda: keeper.link(WANT_BOOKS)("sync"), "the book")
-    assert told[:4] == ["book", player.pid, 2, 2]
+    assert told[:4] == ["book", player.pid, 1, 2]
 
 
 def test_whoever_prints_the_old_lines_prints_reports(daemon):

@@ -110,7 +110,7 @@ def receive():
     kind = struct.unpack_from(HEAD, bytes)[2]
     if kind == BOOKS:
         fields = struct.unpack_from(PROCESS, bytes)
-        return ("book", fields[8], fields[13] & 2, len(fds), fields[5])
+        return ("book", fields[8], fields[13] & 1, len(fds), fields[5])
     if kind == ENDED:
         return ("ended", struct.unpack_from(BOOK, bytes)[5])
     if kind == LINES:
